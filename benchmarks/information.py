@@ -123,7 +123,7 @@ class Problem:
         rows = []
         for point in POINTS:
             weights = mean_one(Geodesic(*point)(objective.log_ratio))
-            scores = objective.validator.scores(weights)
+            scores = objective.scores(weights)
             losses = self.target_losses(weights, X, y, X_target, y_target)
             rows.append([scores.value, scores.penalty, losses.mean(), losses.std()])
         return np.array(rows), warned

@@ -30,10 +30,6 @@ def draw(n, shares, seed, distance=2.0):
     return distance * np.eye(len(shares))[codes] + rng.normal(size=(n, len(shares))), codes
 
 
-def frequencies(X, y, X_target, **options):
-    return LabelRatio(**options).fit(X, y, X_target).frequencies_
-
-
 def samples(source, target, codes):
     """Class probabilities of two samples, as `ClassProbabilities` holds them."""
     priors = np.bincount(codes) / codes.size
@@ -190,22 +186,23 @@ def test_class_without_target_rows(method):
 
 
 def test_tables_of_any_kind_give_the_same_prevalence():
-    X, y = draw(400, [0.5, 0.5], 60)
-    X_target, _ = draw(400, [0.2, 0.8], 61)
-    first = frequencies(X, y, X_target)
+    def prevalence(*samples, **options):
+        return LabelRatio(**options).fit(*samples).frequencies_
+
+    (X, y), (X_target, _) = draw(400, [0.5, 0.5], 60), draw(400, [0.2, 0.8], 61)
+    first = prevalence(X, y, X_target)
     assert first.low[1] < 0.8 < first.high[1]
-    frames = [pd.DataFrame(table, columns=["a", "b"]) for table in (X, X_target)]
-    for labels, other in ((y, frames[1][["b", "a"]]), (y == 1, frames[1])):
-        found = frequencies(frames[0], labels, other)
+    frame, target = (pd.DataFrame(table, columns=["a", "b"]) for table in (X, X_target))
+    for labels, other in ((y, target[["b", "a"]]), (y == 1, target)):
+        found = prevalence(frame, labels, other)
         assert (*found.target, *found.high) == pytest.approx((*first.target, *first.high))
-    sparse = frequencies(sp.csr_matrix(X), y, sp.csr_matrix(X_target))
-    text = [frame.assign(a=np.where(frame.a > 1, "high", "low")) for frame in frames]
-    for found in (sparse, frequencies(text[0], y, text[1])):
+    text = [each.assign(a=np.where(each.a > 1, "high", "low")) for each in (frame, target)]
+    sparse = prevalence(sp.csr_matrix(X), y, sp.csr_matrix(X_target))
+    for found in (sparse, prevalence(text[0], y, text[1])):
         assert found.target[1] == pytest.approx(0.8, abs=0.1)
-    other = frequencies(X, y, X_target, random_state=1)
+    other = prevalence(X, y, X_target, random_state=1, confidence=0.5)
     assert other.target[1] == pytest.approx(first.target[1], abs=0.02)
-    narrow = frequencies(X, y, X_target, confidence=0.5)
-    assert first.low[0] < narrow.low[0] < narrow.high[0] < first.high[0]
+    assert first.low[0] < other.low[0] < other.high[0] < first.high[0]
 
 
 def test_bad_input_raises():
@@ -216,8 +213,8 @@ def test_bad_input_raises():
         (["a", 1] * 30, "labels of several types"),
         (np.where(y == 1, "b", None), "missing|None"),
         (np.where(y == 1, 1.0, np.nan), "NaN|missing"),
-        (np.arange(60) // 2, "4 rows or more per class"),
-        (np.append(y[:-1], 7), "class 7 in 1 row only"),
+        (np.arange(60) // 2, "30 classes in 60 rows"),
+        (np.append(y[:-1], 7), r"class 7 in 1\. Classes need 2"),
     ):
         with pytest.raises(ValueError, match=message):
             LabelRatio().fit(X, labels, X)

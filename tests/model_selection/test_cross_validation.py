@@ -26,19 +26,20 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from weighbridge import Geodesic, ImportanceWeighted
+from weighbridge import Geodesic
+from weighbridge._pass_weights import fit_with_weights
 from weighbridge.model_selection import (
     ROW_LOSSES,
+    AllFailedError,
     CrossValidation,
     HoldOut,
     Point,
     default_scoring,
+    evaluate_points,
     respond,
 )
-from weighbridge.ratios import KnownRatio
-from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, mean_one
+from weighbridge.weighting import RIWERM, mean_one
 
-TILT = KnownRatio(lambda X: 0.5 * np.asarray(X)[:, 0])
 POINTS = [Point(0.0, 1.0), Point(1.0, 1.0), Point(0.5, 3.0), Point(0.3, -2.0)]
 REGRESSORS = [
     LinearRegression(),
@@ -67,44 +68,30 @@ def _folds(estimator, cv=4):
 # --- the fits ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighting", [ERM(), IWERM(), AIWERM(0.5)])
-@pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS])
-def test_predictions_are_those_of_cross_val_predict(estimator, weighting):
-    # at alpha = 1 a constant in the ratio does not matter, so each fold may scale its own
-    X, y, s = _data_for(estimator)
-    scores = CrossValidation(4, random_state=3)(estimator, X, y, s, weighting(s))
-    folds = _folds(estimator)
-    method = ROW_LOSSES[default_scoring(estimator)].response
-    expected = cross_val_predict(
-        ImportanceWeighted(estimator, TILT, weighting=weighting), X, y, cv=folds, method=method
-    )
-    if method == "decision_function":  # margins between -1 and 1 are read as chances
-        second = np.clip((1 + expected) / 2, 0, 1)
-        expected = np.column_stack([1 - second, second])
-    # logistic regression stops at a gradient of 1e-4; its weights differ in the last bits
-    tolerance = 1e-4 if isinstance(estimator, LogisticRegression) else 1e-8
-    np.testing.assert_allclose(scores.predictions, expected, rtol=tolerance, atol=1e-10)
-    np.testing.assert_allclose(scores.weights, mean_one(RIWERM(0.9)(np.log(mean_one(s)))))
-
-
-@pytest.mark.parametrize("own", [None, np.arange(120) % 3.0])
+@pytest.mark.parametrize("counts", [None, np.arange(120) % 3.0])
 @pytest.mark.parametrize("point", POINTS)
-def test_losses_are_those_of_fits_by_hand(point, own):
-    # weights of the whole sample, scaled to mean 1 on the rows of each fit
-    X, y, s = _data_for(Ridge())
-    objective = CrossValidation(4, random_state=3).objective(Ridge(), X, y, s, own)
-    evaluation = next(objective.evaluate([point]))
-    if own is not None:
-        X, y, s, own = X[own > 0], y[own > 0], s[own > 0], own[own > 0]
-    count = np.ones(y.size) if own is None else own
-    r = mean_one(s, own)
-    w = np.exp(Geodesic(*point)(np.log(r)))
-    losses = np.empty(y.size)
-    for train, test in _folds(Ridge()).split(X):
+@pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS])
+def test_losses_are_those_of_fits_by_hand(estimator, point, counts):
+    # Weights of the whole sample are scaled to mean 1 on the rows of each fit.
+    X, y, s = _data_for(estimator)
+    loss = ROW_LOSSES[default_scoring(estimator)]
+    objective = CrossValidation(4, random_state=3).objective(estimator, X, y, s, counts)
+    losses = next(objective.evaluate([point])).losses
+    if counts is not None:
+        X, y, s, counts = (array[counts > 0] for array in (X, y, s, counts))
+    count = np.ones(y.size) if counts is None else counts
+    r = mean_one(s, counts)
+    np.testing.assert_allclose(
+        objective.unit_weights, count * mean_one(RIWERM(0.9)(np.log(r)), counts), rtol=1e-12
+    )
+    w, expected = np.exp(Geodesic(*point)(np.log(r))), np.empty(y.size)
+    classes = np.unique(y) if loss.of_classes else None
+    codes = (y == "yes").astype(int) if loss.of_classes else y
+    for train, test in _folds(estimator).split(X, y):
         scaled = count[train] * w[train] / np.average(w[train], weights=count[train])
-        losses[test] = (y[test] - Ridge().fit(X[train], y[train], scaled).predict(X[test])) ** 2
-    np.testing.assert_allclose(evaluation.losses, losses, rtol=1e-9)
-    assert objective.unit_weights.shape == evaluation.losses.shape
+        model = fit_with_weights(clone(estimator), X[train], y[train], scaled)
+        expected[test] = loss.loss(codes[test], respond(model, X[test], loss.response, classes))
+    np.testing.assert_allclose(losses, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_splitters_and_given_splits():
@@ -116,32 +103,23 @@ def test_splitters_and_given_splits():
     # row numbers of given splits are the caller's, also where rows are left out
     splits = list(KFold(3).split(X))
     objective = CrossValidation(splits).objective(Ridge(), X, y, s, own)
-    for (train, test), (given_train, given_test) in zip(
-        objective.validator.splits, splits, strict=True
-    ):
+    for (train, test), (given_train, given_test) in zip(objective.splits, splits, strict=True):
         np.testing.assert_array_equal(train + 20, given_train[given_train >= 20])
         np.testing.assert_array_equal(test + 20, given_test[given_test >= 20])
 
 
-@pytest.mark.parametrize("estimator", [Ridge(), LogisticRegression()])
-def test_hold_out_is_one_fold(estimator):
-    X, y, s = _data_for(estimator)
-    scoring = "neg_log_loss" if is_classifier(estimator) else None
-    objective = HoldOut(0.25, scoring=scoring, random_state=0).objective(estimator, X, y, s)
-    (train, test) = objective.validator.splits[0]
+def test_hold_out_is_one_fold():
+    X, y, s = _data_for(Ridge())
+    objective = HoldOut(0.25, random_state=0).objective(Ridge(), X, y, s)
+    ((train, test),) = objective.splits
     assert test.size == 30
     assert sorted([*train, *test]) == list(range(120))
-    np.testing.assert_array_equal(objective.validator.held_out, np.sort(test))
-    losses = next(objective.evaluate([Point(1.0, 1.0)])).losses[np.argsort(np.argsort(test))]
-    model = clone(estimator).fit(X[train], y[train], mean_one(s[train]))
-    if is_classifier(estimator):
-        own_class = model.predict_proba(X[test])[np.arange(30), (y[test] == "yes").astype(int)]
-        expected = -np.log(own_class)
-    else:
-        expected = (y[test] - model.predict(X[test])) ** 2
-    np.testing.assert_allclose(losses, expected, rtol=1e-4)
-    lonely = np.where(np.arange(120) == 7, "one", np.where(y == y[0], "a", "b"))
-    HoldOut(random_state=0).objective(LogisticRegression(), X, lonely, s)  # one row: not stratified
+    losses = next(objective.evaluate([Point(1.0, 1.0)])).losses
+    model, test = Ridge().fit(X[train], y[train], mean_one(s[train])), np.sort(test)
+    np.testing.assert_allclose(losses, (y[test] - model.predict(X[test])) ** 2, rtol=1e-9)
+    # A class of one row cannot be stratified.
+    lonely = np.where(np.arange(120) == 7, "one", np.where(y > 0, "a", "b"))
+    HoldOut(random_state=0).objective(LogisticRegression(), X, lonely, s)
 
 
 def test_a_row_that_is_held_out_often_is_one_unit():
@@ -191,52 +169,31 @@ def test_row_losses_average_to_the_scorer(scoring, classes):
     assert np.average(losses, weights=weights) == pytest.approx(expected, rel=1e-12)
 
 
-def test_default_losses():
-    # squared errors: of numbers, of probabilities, and of margins where there are no probabilities
-    names = [default_scoring(each) for each in (Ridge(), LogisticRegression(), SVC())]
-    assert names == ["neg_mean_squared_error", "neg_brier_score", "neg_squared_margin"]
-
-
-def test_squared_margins_by_hand():
-    # ((1 - y f) / 2)^2 within the margin, 0 or 1 beyond, for y = -1, 1; of many classes, the errors
+def test_squared_margin_is_a_brier_score_of_clipped_margins():
+    # ((1 - y f) / 2)^2 within the margin, 0 or 1 beyond; of more classes, twice the error rate.
     X, y, s = _data_for(SVC())
-    margin = "neg_squared_margin"
-    scores = CrossValidation(KFold(4), scoring=margin)(SVC(gamma=0.5), X, y, s, np.zeros(120))
+    assert default_scoring(SVC()) == "neg_squared_margin"
+    losses = CrossValidation(KFold(4))(SVC(gamma=0.5), X, y, s, np.zeros(120)).losses
     decision = cross_val_predict(SVC(gamma=0.5), X, y, cv=KFold(4), method="decision_function")
     signed = np.where(y == "yes", decision, -decision)
-    np.testing.assert_allclose(
-        scores.losses, np.clip((1 - signed) / 2, 0, 1) ** 2, rtol=1e-8, atol=1e-12
-    )
+    expected = np.clip((1 - signed) / 2, 0, 1) ** 2
+    np.testing.assert_allclose(losses, expected, rtol=1e-8, atol=1e-12)
     three = np.arange(120) % 3
-    losses = [
+    margin, errors = (
         CrossValidation(KFold(4), scoring=name)(SVC(gamma=0.5), X, three, s, s).losses
-        for name in (margin, "accuracy")
-    ]
-    np.testing.assert_array_equal(losses[0], 2 * losses[1])
+        for name in (None, "accuracy")
+    )
+    np.testing.assert_array_equal(margin, 2 * errors)
 
 
-@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "accuracy"])
-def test_a_class_missing_in_a_fold_gets_probability_zero_and_a_finite_loss(scoring):
+def test_a_class_missing_in_a_fold_has_probability_zero_and_a_finite_loss():
     X, y, s = _data_for(SVC())
     y = np.where(np.arange(y.size) == 11, "none such", y)
-    objective = CrossValidation(4, scoring=scoring, random_state=0).objective(GaussianNB(), X, y, s)
-    evaluation = next(objective.evaluate([Point(0.5, 3.0)]))
-    place = list(objective.validator.held_out).index(11)
-    assert evaluation.predictions.shape == (120, 3)
-    assert evaluation.predictions[place, 1] == 0
-    worst = {"neg_log_loss": -np.log(np.finfo(float).eps), "accuracy": 1.0}
-    if scoring in worst:
-        assert evaluation.losses[place] == pytest.approx(worst[scoring])
-    assert np.isfinite(evaluation.losses).all()
-
-
-def test_deviance_of_a_negative_prediction_is_a_failure():
-    X, y, s = _data_for(Ridge())
-    y = np.maximum(y, 0)
-    objective = CrossValidation(scoring="neg_mean_poisson_deviance").objective(Ridge(), X, y, s)
-    error = next(objective.evaluate(POINTS[:1])).error
-    assert error.startswith("ValueError: the loss of ")
-    assert error.endswith("of 120 held-out rows is not finite")
+    for scoring, worst in (("neg_log_loss", -np.log(np.finfo(float).eps)), ("accuracy", 1.0)):
+        criterion = CrossValidation(4, scoring=scoring, random_state=0)
+        losses = criterion(GaussianNB(), X, y, s, s).losses
+        assert losses[11] == pytest.approx(worst)
+        assert np.isfinite(losses).all()
 
 
 @pytest.mark.parametrize(
@@ -258,13 +215,16 @@ def test_other_scorers_give_one_loss_for_each_fold(scoring, estimator):
         score = get_scorer(scoring)(model, X[test], y[test], sample_weight=validation[test])
         assert evaluation.losses[number] == pytest.approx(-score, rel=1e-6)
         assert objective.unit_weights[number] == pytest.approx(validation[test].sum())
-    assert evaluation.predictions is None
 
 
 def test_a_scorer_without_weights_fails_clearly():
     X, y, s = _data_for(Ridge())
+    criterion = CrossValidation(scoring=make_scorer(max_error))
     with pytest.raises(ValueError, match=r"cannot be scored\. TypeError.*sample_weight"):
-        CrossValidation(scoring=make_scorer(max_error))(Ridge(), X, y, s, s)
+        criterion(Ridge(), X, y, s, s)
+    objective = criterion.objective(Ridge(), X, y, s)
+    with pytest.raises(AllFailedError, match="whether the metric takes sample_weight"):
+        evaluate_points(objective, POINTS)
 
 
 # --- many candidates --------------------------------------------------------------------
@@ -275,8 +235,9 @@ class Counting(RegressorMixin, BaseEstimator):
 
     fits = 0
 
-    def __init__(self, limit=np.inf):
+    def __init__(self, limit=np.inf, value=0.0):
         self.limit = limit
+        self.value = value
 
     def fit(self, X, y, sample_weight):
         type(self).fits += 1
@@ -286,7 +247,7 @@ class Counting(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        return np.full(len(X), self.mean_)
+        return np.full(len(X), self.mean_ + self.value)
 
 
 def test_candidates_are_fitted_when_they_are_asked_for_in_order():
@@ -301,35 +262,37 @@ def test_candidates_are_fitted_when_they_are_asked_for_in_order():
     assert list(objective.evaluate([])) == []
 
 
-def test_a_failing_estimator_is_recorded_not_raised():
+def test_failures_are_recorded_not_raised():
     X, y, s = _data_for(Ridge())
-    objective = CrossValidation(3, random_state=0).objective(Counting(limit=2.0), X, y, s)
-    evaluations = list(objective.evaluate(POINTS[:2]))
-    assert [each.failed for each in evaluations] == [False, True]
-    assert evaluations[1].error == "RuntimeError: a weight is too large"
-    assert evaluations[1].losses is None
+    without = np.where(np.arange(120) < 30, 0.0, -np.inf)
+    deviance = CrossValidation(scoring="neg_mean_poisson_deviance")
+    for criterion, estimator, log_ratio, message in (
+        (CrossValidation(3), Counting(limit=2.0), s, "RuntimeError: a weight is too large"),
+        (CrossValidation(KFold(4)), Ridge(), without, "left to fit on has weight 0"),
+        (deviance, Ridge(), s, "of 120 held-out rows is not finite"),
+        (CrossValidation(3), Counting(value=np.nan), s, "NaN"),
+    ):
+        objective = criterion.objective(estimator, X, np.maximum(y, 0), log_ratio)
+        evaluation = list(objective.evaluate(POINTS[:2]))[1]
+        assert evaluation.losses is None
+        assert message in evaluation.error
 
 
-def test_a_fold_without_weight_is_recorded():
-    X, y, _ = _data_for(Ridge())
-    s = np.where(np.arange(120) < 30, 0.0, -np.inf)
-    objective = CrossValidation(KFold(4)).objective(Ridge(), X, y, s)
-    evaluations = list(objective.evaluate(POINTS[:2]))
-    assert not evaluations[0].failed
-    assert evaluations[1].error == "ValueError: every row that is left to fit on has weight 0"
-
-
-@pytest.mark.parametrize("weight", [None, "some"])
-def test_a_precomputed_kernel_gives_the_losses_of_its_columns(weight):
-    # libsvm reads the wrong columns if rows have weight 0, so these are left out
+def test_rows_of_weight_0_leave_the_columns_of_a_kernel_matrix():
+    # libsvm reads the wrong columns otherwise; sample weights of 0 leave before the folds.
     X, y, s = _data_for(SVC())
-    s = np.where(np.arange(120) % 5 == 1, -np.inf, s) if weight else s
-    criterion = CrossValidation(4, random_state=3)
-    machine = SVC(gamma=0.5, tol=1e-10)
-    expected = criterion(machine, X, y, 0 * X[:, 0], s).losses
-    kernel = rbf_kernel(X, gamma=0.5)
-    losses = criterion(clone(machine).set_params(kernel="precomputed"), kernel, y, 0 * X[:, 0], s)
-    np.testing.assert_allclose(losses.losses, expected, atol=1e-8)
+    machine, kernel = SVC(gamma=0.5, tol=1e-10), rbf_kernel(X, gamma=0.5)
+    precomputed = clone(machine).set_params(kernel="precomputed")
+    criterion, equal = CrossValidation(4, random_state=3), 0 * X[:, 0]
+    for log_weight in (s, np.where(np.arange(120) % 5 == 1, -np.inf, s)):
+        expected = criterion(machine, X, y, equal, log_weight).losses
+        losses = criterion(precomputed, kernel, y, equal, log_weight).losses
+        np.testing.assert_allclose(losses, expected, atol=1e-8)
+    used = np.arange(120) >= 40
+    whole = criterion.objective(precomputed, kernel, y, s, used.astype(float))
+    alone = criterion.objective(precomputed, kernel[np.ix_(used, used)], y[used], s[used])
+    losses = [[each.losses for each in rows.evaluate(POINTS[:2])] for rows in (whole, alone)]
+    np.testing.assert_allclose(*losses, rtol=1e-10)
 
 
 def test_the_number_of_jobs_changes_no_bit():
@@ -344,24 +307,7 @@ def test_the_number_of_jobs_changes_no_bit():
         np.testing.assert_array_equal(first.losses, second.losses)
 
 
-def test_a_prediction_that_is_nan_in_one_fold_is_a_failure():
-    class Broken(Counting):
-        def predict(self, X):
-            return np.where(X[:, 0] == X_first, np.nan, super().predict(X))
-
-    X, y, s = _data_for(Ridge())
-    X_first = X[0, 0]
-    evaluation = next(CrossValidation(3).objective(Broken(), X, y, s).evaluate(POINTS[:1]))
-    assert evaluation.failed
-    assert "NaN" in evaluation.error or "finite" in evaluation.error
-
-
 # --- pipelines ----------------------------------------------------------------------------
-
-
-def _losses(estimator, X, y, log_ratio, weights):
-    criterion = CrossValidation(random_state=0)
-    return criterion(estimator, X, y, log_ratio, np.log(weights))
 
 
 def _frame(n=200):
@@ -369,7 +315,7 @@ def _frame(n=200):
     X = pd.DataFrame({"age": rng.normal(40, 10, n), "town": rng.choice(["a", "b", "c"], n)})
     X.loc[::7, "age"] = np.nan
     y = (X["age"].fillna(30) + 5 * (X["town"] == "a") + rng.normal(0, 5, n) > 40).to_numpy()
-    return X, y, rng.normal(size=n), rng.exponential(size=n)
+    return X, y, rng.normal(size=n)
 
 
 def _prepared(last, *more):
@@ -382,45 +328,31 @@ def _prepared(last, *more):
 
 @pytest.mark.parametrize("last", [LogisticRegression(), RandomForestClassifier(5, random_state=0)])
 def test_transformers_that_ignore_labels_are_fitted_once_a_fold_and_change_no_loss(last):
-    X, y, log_ratio, weights = _frame()
-    found = _losses(_prepared(last), X, y, log_ratio, weights)
-    # a step that may do anything keeps the pipeline whole
-    whole = _losses(_prepared(last, FunctionTransformer()), X, y, log_ratio, weights)
-    np.testing.assert_array_equal(found.losses, whole.losses)
+    X, y, s = _frame()
+    criterion = CrossValidation(random_state=0)
+    # A step that may do anything keeps the pipeline whole.
+    once, whole = (
+        criterion(model, X, y, s, s).losses
+        for model in (_prepared(last), _prepared(last, FunctionTransformer()))
+    )
+    np.testing.assert_array_equal(once, whole)
 
 
 def test_a_metric_of_the_rows_as_a_whole_sees_the_pipeline_and_the_table():
-    X, y, log_ratio, weights = _frame()
+    X, y, s = _frame()
 
     def score(model, X, y, sample_weight):
         assert isinstance(model, Pipeline)
         return float(np.average(model.predict(X[["age", "town"]]) == y, weights=sample_weight))
 
     criterion = CrossValidation(scoring=score, random_state=0)
-    found = criterion(_prepared(LogisticRegression()), X, y, log_ratio, np.log(weights))
-    assert 0 < -found.value <= 1
+    assert 0 < -criterion(_prepared(LogisticRegression()), X, y, s, s).value <= 1
 
 
 def test_a_table_that_a_transformer_cannot_take_is_a_failure_in_its_words():
-    X, y, log_ratio, weights = _frame()
+    X, y, s = _frame()
     X.loc[3, "town"] = "nowhere else"
-    strict = make_pipeline(
-        make_column_transformer((OneHotEncoder(), ["town"])), LogisticRegression()
-    )
-    objective = CrossValidation(random_state=0).objective(strict, X, y, log_ratio)
-    (outcome,) = objective.validator.outcomes([weights])
-    assert "unknown categories" in outcome
-
-
-def test_rows_of_weight_0_leave_the_columns_of_a_kernel_matrix_too():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3))
-    y = (X[:, 0] + 0.3 * rng.normal(size=120) > 0).astype(int)
-    kernel, used = X @ X.T, np.arange(120) >= 40
-    log_ratio = X[:, 1]
-    criterion, model = CrossValidation(5, random_state=0), SVC(kernel="precomputed")
-    whole = criterion.objective(model, kernel, y, log_ratio, used.astype(float))
-    alone = criterion.objective(model, kernel[np.ix_(used, used)], y[used], log_ratio[used])
-    for point in (Point(0.0, 1.0), Point(1.0, 1.0)):
-        losses = [next(objective.evaluate([point])).losses for objective in (whole, alone)]
-        np.testing.assert_allclose(*losses, rtol=1e-10)
+    encoder = make_column_transformer((OneHotEncoder(), ["town"]))
+    strict = make_pipeline(encoder, LogisticRegression())
+    objective = CrossValidation(random_state=0).objective(strict, X, y, s)
+    assert "unknown categories" in next(objective.evaluate(POINTS)).error

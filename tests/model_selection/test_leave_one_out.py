@@ -57,8 +57,8 @@ def _without_each_row(estimator, X, y, weights, method="predict"):
     return np.array(out)
 
 
-def _mean_one(weighting, log_ratio, own=None):
-    own = np.ones(log_ratio.size) if own is None else own
+def _mean_one(weighting, log_ratio, counts=1.0):
+    own = counts * np.ones(log_ratio.size)
     r = np.exp(log_ratio)
     w = np.exp(weighting(np.log(r / np.average(r, weights=own))))
     return own * w / np.average(w, weights=own)
@@ -101,44 +101,32 @@ def test_leave_one_out_is_refitting_on_random_designs(seed, d, more, strength, b
 
 
 @pytest.mark.parametrize("estimator", REGRESSIONS[:5])
-def test_own_weights_multiply_and_zero_leaves_a_row_out(estimator):
+def test_sample_weights_multiply_and_zero_leaves_a_row_out(estimator):
     X, y, s = _regression()
-    own = np.random.default_rng(1).integers(0, 4, size=y.size).astype(float)
-    counted = own > 0
-    # whatever the labels and ratios of rows that do not count
-    y, s = np.where(counted, y, np.nan), np.where(counted, s, np.inf)
-    objective = LeaveOneOut().objective(estimator, X, y, s, own)
-    part = X[counted], y[counted], s[counted], own[counted]
+    counts = np.random.default_rng(1).integers(0, 4, size=y.size).astype(float)
+    used = counts > 0
+    # The labels and ratios of rows that do not count may be anything.
+    y, s = np.where(used, y, np.nan), np.where(used, s, np.inf)
+    objective = LeaveOneOut().objective(estimator, X, y, s, counts)
+    X, y, s, counts = X[used], y[used], s[used], counts[used]
+    features, last = _last_step(estimator, X)
     for evaluation in objective.evaluate(POINTS):
-        weights = _mean_one(Geodesic(*evaluation.point), part[2], part[3])
-        features, last = _last_step(estimator, part[0])
-        held_out = _without_each_row(last, features, part[1], weights)
-        np.testing.assert_allclose(evaluation.losses, (part[1] - held_out) ** 2, rtol=1e-9)
-    validation = _mean_one(RIWERM(0.9), part[2], part[3])
+        weights = _mean_one(Geodesic(*evaluation.point), s, counts)
+        expected = (y - _without_each_row(last, features, y, weights)) ** 2
+        np.testing.assert_allclose(evaluation.losses, expected, rtol=1e-9)
+    validation = _mean_one(RIWERM(0.9), s, counts)
     np.testing.assert_allclose(objective.unit_weights, validation, rtol=1e-12)
 
 
-def test_predictions_are_those_behind_the_losses():
-    X, y, s = _regression()
-    objective = LeaveOneOut(scoring="neg_mean_absolute_error").objective(Ridge(), X, y, s)
-    for evaluation in objective.evaluate(POINTS):
-        np.testing.assert_allclose(np.abs(y - evaluation.predictions), evaluation.losses)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("constant", [0.1, 1e8])
-def test_constant_and_repeated_columns_change_no_prediction(intercept, constant):
+def test_constant_and_repeated_columns_change_no_prediction(constant):
     X, y, s = _regression()
     extra = np.column_stack([X, X[:, 0], np.full(y.size, constant)])
-    losses = [
-        next(LeaveOneOut().objective(model, table, y, s).evaluate([Point(0.5, 3.0)])).losses
-        for model, table in (
-            (LinearRegression(fit_intercept=intercept), extra),
-            (LinearRegression(fit_intercept=True), X),  # a constant column is an intercept
-        )
-    ]
-    # the pseudo-inverse drops singular values below 1e-12 of the largest
-    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6, atol=1e-8 * losses[1].max())
+    expected = LeaveOneOut()(LinearRegression(), X, y, s, s).losses
+    for intercept in (True, False):  # A constant column is an intercept.
+        losses = LeaveOneOut()(LinearRegression(fit_intercept=intercept), extra, y, s, s).losses
+        # The pseudo-inverse drops singular values below 1e-12 of the largest.
+        np.testing.assert_allclose(losses, expected, rtol=1e-6, atol=1e-8 * expected.max())
 
 
 def test_a_row_that_alone_determines_its_prediction_is_not_scored():
@@ -147,24 +135,18 @@ def test_a_row_that_alone_determines_its_prediction_is_not_scored():
     X[:, 2] = np.arange(y.size) == 5  # a column that is 0 but for one row
     objective = LeaveOneOut().objective(LinearRegression(), X, y, s)
     rest = np.delete(np.arange(y.size), 5)
-    np.testing.assert_array_equal(objective.validator.held_out, rest)
+    assert objective.unit_weights.shape == rest.shape
     scores = LeaveOneOut()(LinearRegression(), X, y, s, s / 2)
     without = LeaveOneOut()(LinearRegression(), X[rest, :2], y[rest], s[rest], s[rest] / 2)
     np.testing.assert_allclose(scores.losses, without.losses, rtol=1e-9)
-    evaluation = next(objective.evaluate(POINTS[:1]))
-    assert evaluation.predictions.shape == (y.size - 1,)
-    assert LeaveOneOut().objective(Ridge(), X, y, s).validator.held_out.size == y.size
+    assert LeaveOneOut().objective(Ridge(), X, y, s).unit_weights.shape == y.shape
 
 
-def test_weights_that_leave_too_few_rows_are_a_failure():
+def test_too_few_rows_fail_or_raise():
     X, y, s = _regression()
     log_weight = np.where(np.arange(y.size) < 3, 0.0, -np.inf)  # three rows for four parameters
     with pytest.raises(ValueError, match=r"cannot be scored\. ValueError: a single row determines"):
         LeaveOneOut()(LinearRegression(), X, y, s, log_weight)
-
-
-def test_as_many_columns_as_rows():
-    _, y, s = _regression()
     wide = np.random.default_rng(0).normal(size=(y.size, y.size + 1))
     with pytest.raises(ValueError, match="every row determines its own prediction"):
         LeaveOneOut().objective(LinearRegression(), wide, y, s)
@@ -212,15 +194,10 @@ def test_one_newton_step_is_close_to_refitting(estimator, scoring, point):
 
 
 def test_newton_survives_separable_classes_without_a_penalty():
-    # the likelihood has no maximum; what is found separates the classes, and nothing is raised
+    # The likelihood has no maximum; what is found separates the classes, and nothing is raised.
     X, _, s = _generalised("logistic", 60)
-    y = X[:, 0] > 0
-    evaluation = next(
-        LeaveOneOut(scoring="accuracy")
-        .objective(LogisticRegression(C=np.inf), X, y, s)
-        .evaluate([Point(0.5, 3.0)])
-    )
-    assert evaluation.losses.mean() < 0.2
+    criterion = LeaveOneOut(scoring="accuracy")
+    assert criterion(LogisticRegression(C=np.inf), X, X[:, 0] > 0, s, s / 2).losses.mean() < 0.2
 
 
 # --- who gets it -------------------------------------------------------------------------
@@ -234,7 +211,7 @@ def test_newton_survives_separable_classes_without_a_penalty():
         (LogisticRegression(class_weight="balanced"), "Got LogisticRegression"),
         (LogisticRegression(solver="liblinear"), "Got LogisticRegression"),
         (LogisticRegression(l1_ratio=0.5, solver="saga"), "Got LogisticRegression"),
-        (make_pipeline(LinearSVR(), Ridge()), "pipeline with LinearSVR, whose output may depend"),
+        (make_pipeline(LinearSVR(), Ridge()), r"Got Pipeline[\s\S]*but leave-one-out takes"),
     ],
 )
 def test_other_estimators_are_refused_by_name(estimator, message):
@@ -251,7 +228,7 @@ def test_tables_that_are_no_numbers_other_classes_and_counts():
     broken[3, 1] = np.nan
     with pytest.raises(ValueError, match="missing or infinite values"):
         LeaveOneOut().objective(Ridge(), broken, y, s)
-    with pytest.raises(ValueError, match="Got 3 classes; the closed form"):
+    with pytest.raises(ValueError, match="Got 3 classes; leave-one-out"):
         LeaveOneOut().objective(LogisticRegression(), X, np.arange(y.size) % 3, s)
     with pytest.raises(ValueError, match=r"Got a negative label \(-1\)"):
         LeaveOneOut().objective(PoissonRegressor(), X, np.r_[-1, np.ones(y.size - 1)], s)
@@ -266,8 +243,6 @@ def test_tables_that_are_no_numbers_other_classes_and_counts():
     ("estimator", "scoring", "known"),
     [
         (Ridge(), "r2", "neg_mean_absolute_error"),
-        (Ridge(), "accuracy", "neg_mean_squared_error"),
-        (LogisticRegression(), "neg_mean_squared_error", "neg_brier_score"),
         (LogisticRegression(), len, "neg_log_loss"),
         (LogisticRegression(), "neg_squared_margin", "accuracy"),
     ],

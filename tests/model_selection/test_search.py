@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from weighbridge.geodesic import log_weight
 from weighbridge.model_selection import (
+    AllFailedError,
     BayesianSearch,
     Bounds,
     Evaluation,
@@ -94,11 +94,6 @@ def test_named_points():
     assert named_points(Bounds(lam=(0.3, 0.3), alpha=(1, 1))) == []
 
 
-def test_a_negative_zero_is_zero():
-    grid = GridSearch(lam=[-0.0], alpha=[-0.0])(Bowl(), Bounds(alpha=(-1, 1)))
-    assert str(grid.evaluations[0].point) == "Point(lam=0.0, alpha=1.0)"
-
-
 def test_few_points_move_into_the_bounds():
     assert few_points() == [(0, 1), (1, 1), (0.5, 1), (0.5, 3)]
     assert few_points(by_label=True) == [(0, 1), (1, 1)]
@@ -128,37 +123,6 @@ def test_bounds_that_make_no_sense(arguments, message):
 # Results ----------------------------------------------------------------------------------------
 
 
-losses_and_weights = st.integers(2, 12).flatmap(
-    lambda n: st.tuples(
-        arrays(float, (2, n), elements=st.floats(-10, 10)),
-        arrays(float, n, elements=st.one_of(st.just(0.0), st.floats(0.01, 5))),
-    )
-)
-
-
-@given(losses_and_weights)
-def test_a_difference_is_the_paired_formula(drawn):
-    (first, second), u = drawn
-    used = [i for i in range(u.size) if u[i] > 0]
-    if len(used) < 2:
-        return
-    result = SearchResult((Evaluation(Point(0, 1), first), Evaluation(Point(1, 1), second)), u)
-    delta = [first[i] - second[i] for i in used]
-    total = sum(u[i] for i in used)
-    mean = sum(u[i] * d for i, d in zip(used, delta, strict=True)) / total
-    square = sum(u[i] ** 2 * (d - mean) ** 2 for i, d in zip(used, delta, strict=True))
-    n = len(used)
-    found = result.difference(0, 1)
-    assert found.value == pytest.approx(mean, rel=1e-9, abs=1e-12)
-    assert found.standard_error == pytest.approx(
-        np.sqrt(n / (n - 1) * square) / total, rel=1e-6, abs=1e-7
-    )
-    # the difference of two values, and the other way round
-    assert found.value == pytest.approx(result.values[0] - result.values[1], rel=1e-9, abs=1e-12)
-    assert result.difference(1, 0).value == -found.value
-    assert result.difference(0, 0).value == result.difference(0, 0).standard_error == 0
-
-
 def small_result(**changes):
     evaluations = (
         Evaluation(Point(0.0, 1.0), np.array([3.0, 1.0, 2.0, 50.0])),
@@ -181,18 +145,15 @@ def test_a_result_with_a_failure_and_a_tie():
     assert result.not_worse(z=0.99).tolist() == [False, False, True, True]
 
 
-def test_index_of():
+def test_candidates_that_are_missing_or_failed_raise():
     result = small_result()
     assert result.index_of((0.8, 3.0)) == 2
     assert result.index_of(Point(1.0, 2.5)) == 1  # lam = 1 is one model
     with pytest.raises(ValueError, match=r"lam=0.8, alpha=1.0, which is not among the 4"):
         result.index_of((0.8, 1.0))
-
-
-def test_a_failed_candidate_cannot_be_compared():
     with pytest.raises(ValueError, match=r"candidate 1, .*failed \(singular\)"):
-        small_result().difference(0, 1)
-    only = SearchResult((small_result().evaluations[1],), np.ones(1))
+        result.difference(0, 1)
+    only = SearchResult((result.evaluations[1],), np.ones(1))
     with pytest.raises(ValueError, match="no candidate with a value among 1"):
         only.best_index  # noqa: B018
     assert "failed" in str(only)
@@ -239,24 +200,12 @@ def test_the_same_objective_gives_the_same_points(search):
 @all_searches
 def test_bounds_are_kept(search):
     bounds = Bounds(lam=(0.2, 0.7), alpha=(-1, 2))
-    result = search(Bowl(lowest=(0.9, 5)), bounds)
-    assert all(point in bounds for point in points_of(result))
-    assert points_of(result)[0] == (0.5, 1.0)
-
-
-@all_searches
-def test_a_fixed_parameter_stays_fixed(search):
-    result = search(Bowl(), Bounds(alpha=(3, 3)))
-    assert set(result.points[:, 1]) == {3.0}
-    assert points_of(result)[:3] == [(0, 3), (1, 3), (0.8, 3)]
-
-
-@all_searches
-def test_a_single_point_is_evaluated_once(search):
-    objective = Bowl()
-    result = search(objective, Bounds(lam=(0.3, 0.3), alpha=(2, 2)))
-    assert objective.evaluated == [(0.3, 2.0)]
-    assert result.best == (0.3, 2.0)
+    points = points_of(search(Bowl(lowest=(0.9, 5)), bounds))
+    assert all(point in bounds for point in points)
+    assert points[0] == (0.5, 1.0)
+    fixed = search(Bowl(), Bounds(alpha=(3, 3)))
+    assert set(fixed.points[:, 1]) == {3.0}
+    assert points_of(search(Bowl(), Bounds(lam=(0.3, 0.3), alpha=(2, 2)))) == [(0.3, 2.0)]
 
 
 @all_searches
@@ -271,9 +220,7 @@ def test_candidates_that_fail_are_recorded_and_passed_over(search):
 
 @all_searches
 def test_if_all_fail_the_error_shows_the_first(search):
-    with pytest.raises(
-        RuntimeError, match=r"All \d+ candidates failed.*no fit at lam 0.*by itself"
-    ):
+    with pytest.raises(AllFailedError, match=r"All \d+ candidates failed.*no fit at lam 0.*itself"):
         search(Bowl(fail=lambda point: True))
 
 
@@ -305,7 +252,6 @@ def test_progress_is_told_of_every_evaluation(search):
     np.testing.assert_array_equal(best, np.fmin.accumulate(result.values))
 
 
-@all_searches
 @pytest.mark.parametrize(
     ("units", "message"),
     [
@@ -315,45 +261,27 @@ def test_progress_is_told_of_every_evaluation(search):
         (np.ones((30, 1)), r"shape \(30, 1\)"),
     ],
 )
-def test_unit_weights_are_checked(search, units, message):
+def test_unit_weights_are_checked(units, message):
     objective = Bowl()
     objective.unit_weights = units
     with pytest.raises(ValueError, match=message):
-        search(objective)
+        GridSearch()(objective)
     assert objective.evaluated == []
 
 
-class Disorderly(Bowl):
-    def __init__(self, answer):
-        super().__init__()
-        self.answer = answer
-
-    def evaluate(self, points):
-        return iter(self.answer(list(points), self))
-
-
-@all_searches
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda points, bowl: [], "returned no evaluation where that of Point"),
-        (lambda points, bowl: [bowl.evaluation(Point(0.1, 1.1))], "for each point in their order"),
-        (
-            lambda points, bowl: [Evaluation(points[0], np.ones(3))],
-            r"shape \(3,\).*30 unit weights",
-        ),
+        (lambda point: iter([]), "returned no evaluation where that of Point"),
+        (lambda point: iter([Bowl().evaluation(Point(0.1, 1.1))]), "for each point in their order"),
+        (lambda point: iter([Evaluation(point, np.ones(3))]), r"shape \(3,\).*30 unit weights"),
     ],
 )
-def test_an_objective_that_breaks_its_contract(search, answer, message):
+def test_an_objective_that_breaks_its_contract_raises(answer, message):
+    objective = Bowl()
+    objective.evaluate = lambda points: answer(points[0])
     with pytest.raises(RuntimeError, match=message):
-        search(Disorderly(answer))
-
-
-def test_a_failure_without_a_message():
-    def answer(points, bowl):
-        return [Evaluation(points[0], None), *(bowl.evaluation(point) for point in points[1:])]
-
-    assert GridSearch()(Disorderly(answer)).failures == [((0, 1), "no losses, no message")]
+        GridSearch()(objective)
 
 
 # The grid ---------------------------------------------------------------------------------------
@@ -363,9 +291,8 @@ def test_the_grid_is_one_call():
     objective = Bowl()
     GridSearch()(objective)
     assert len(objective.calls) == 1
-    # 9 inner lam by 3 alpha, ERM, IWERM; both other named points lie on the grid
+    # 9 inner lam by 3 alpha, ERM, IWERM; both other named points lie on the grid.
     assert len(objective.evaluated) == 9 * 3 + 2
-    assert {point.lam for point in objective.evaluated} == {round(i / 10, 1) for i in range(11)}
 
 
 def test_a_grid_of_given_values():
@@ -378,23 +305,16 @@ def test_a_grid_of_given_values():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"lam": 0}, "lam=0, but a grid has at least 1 value of lam"),
-        ({"alpha": -2}, "alpha=-2, but a grid has at least"),
-        ({"lam": []}, r"lam=\[\], but expected how many values of lam"),
-        ({"alpha": "many"}, "alpha='many', but expected how many"),
-        ({"alpha": 2.5}, "alpha=2.5, but expected how many"),
+        ({"lam": 0}, "lam=0, but expected a whole number >= 1"),
+        ({"alpha": -2}, "alpha=-2, but expected a whole number"),
+        ({"lam": []}, r"lam=\[\], but expected a number of values"),
+        ({"alpha": "many"}, "alpha='many', but expected a number of values"),
+        ({"alpha": 2.5}, "alpha=2.5, but expected a number of values"),
         ({"lam": True}, "lam=True, but expected"),
-        ({"lam": [0.1, 1.1]}, r"lam=1.1 in the grid, which is outside the bounds \(0.0, 1.0\)"),
-        ({"alpha": [np.nan]}, "alpha=nan in the grid"),
+        ({"lam": [0.1, 1.1]}, r"lam=\[0.1, 1.1\], but .* or values within \(0.0, 1.0\)"),
+        ({"alpha": [np.nan]}, "or values within"),
     ],
 )
 def test_a_grid_that_makes_no_sense(arguments, message):
     with pytest.raises(ValueError, match=message):
         GridSearch(**arguments)(Bowl())
-
-
-@pytest.mark.parametrize("search", SEARCHES, ids=IDS)
-def test_searches_are_made_of_parameters(search):
-    # stored as they came, cloned and shown like any scikit-learn object
-    assert clone(search).get_params() == search.get_params()
-    assert type(search).__name__ in repr(search)

@@ -28,7 +28,6 @@ from weighbridge.model_selection import (
     Bounds,
     DefaultCriterion,
     SearchResult,
-    WeightingObjective,
     evaluate_points,
     few_points,
 )
@@ -278,8 +277,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         criterion = self.criterion or DefaultCriterion()
         options = {"n_jobs": self.n_jobs, "random_state": seed}
         objective = criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
-        if isinstance(objective, WeightingObjective):
-            objective.validator.check_metric(model)
+        if hasattr(objective, "check_metric"):
+            objective.check_metric(model)
         return objective
 
     def _search(self, objective: Any, bounds: Bounds, *, by_label: bool) -> SearchResult:

@@ -1,13 +1,11 @@
 """Label shift: the class prevalence changes, and the rows of each class look as before."""
 
-from weighbridge.label_shift._classes import coded_classes
 from weighbridge.label_shift._kinds import (
     AUTO,
     COVARIATE,
     LABEL,
     UNCLEAR,
     ByKind,
-    Seen,
     ShiftKind,
     check_shift,
     fit_by_kind,
@@ -16,7 +14,7 @@ from weighbridge.label_shift._kinds import (
     ratio_by_kind,
 )
 from weighbridge.label_shift._prevalence import ClassFrequencies
-from weighbridge.label_shift._ratio import LabelRatio
+from weighbridge.label_shift._ratio import LabelRatio, coded_classes
 
 # Public names; the others serve the packages above.
 __all__ = [

@@ -16,9 +16,8 @@ from sklearn.utils.validation import _num_samples
 
 from weighbridge._findings import Record
 from weighbridge.domain import CrossFittedDomain, DomainRows, Support
-from weighbridge.label_shift._classes import coded_classes
 from weighbridge.label_shift._prevalence import ClassFrequencies, most_likely_prevalence
-from weighbridge.label_shift._ratio import BINS, LabelRatio
+from weighbridge.label_shift._ratio import BINS, LabelRatio, coded_classes
 from weighbridge.ratios import (
     OUTSIDE,
     fit_ratio,
@@ -67,8 +66,8 @@ class ShiftKind(Record):
     --------
     >>> import numpy as np
     >>> from weighbridge.label_shift import kind_of_shift
-    >>> X, y = np.random.default_rng(0).normal(size=(1200, 2)), np.repeat([0, 1], 600)
-    >>> X[y == 1] += 2
+    >>> y = np.repeat([0, 1], 600)
+    >>> X = np.random.default_rng(0).normal(size=(1200, 2)) + 2 * y[:, None]
     >>> print(kind_of_shift(X[::2], y[::2], X[401::2]))
     The mix of classes changed (1: 50 % to 75 %), not how the rows of a class look.
     """
@@ -80,10 +79,9 @@ class ShiftKind(Record):
     rival: str
 
     def __str__(self) -> str:
-        if self.kind == LABEL:
-            mix = f"The mix of classes changed ({self.frequencies.change})"
-            return f"{mix}, not how the rows of a class look."
         return {
+            LABEL: f"The mix of classes changed ({self.frequencies.change}), not how the rows of a "
+            "class look.",
             COVARIATE: "The features changed, and not by the mix of classes alone.",
             UNCLEAR: "The rows do not show whether the mix of classes changed or the features did.",
             NONE: "No shift found.",
@@ -131,11 +129,8 @@ def kind_of_shift(
     >>> rng = np.random.default_rng(0)
     >>> y, y_target = rng.uniform(size=1000) < 0.5, rng.uniform(size=1000) < 0.1
     >>> X, X_target = (rng.normal(2.0 * labels)[:, None] for labels in (y, y_target))
-    >>> kind_of_shift(X, y, X_target).kind
-    'label'
-    >>> other = X[rng.choice(1000, 1000, p=np.exp(-X[:, 0]) / np.exp(-X[:, 0]).sum())]
-    >>> kind_of_shift(X, y, other).kind
-    'covariate'
+    >>> kind_of_shift(X, y, X_target).kind, kind_of_shift(X, y, X[X[:, 0] > 0.5]).kind
+    ('label', 'covariate')
     """
     coded_classes(y, _num_samples(X))  # LabelRatio would accept numbers.
     label_ratio = LabelRatio(classifier=classifier, cv=cv, random_state=random_state)
@@ -152,20 +147,16 @@ def check_shift(shift: str) -> None:
         raise ValueError(f"Got shift={shift!r}, but expected {COVARIATE!r}, {LABEL!r} or {AUTO!r}.")
 
 
-class Seen(NamedTuple):
-    """What is known about two samples already."""
-
-    support: Support | None = None
-    domain: CrossFittedDomain | None = None
-
-
 class ByKind(NamedTuple):
-    """The ratio for the kind of shift, the kind, the other ratio, and what is known."""
+    """The ratio for the kind of shift and, if it was judged, the kind, the other ratio, the folds.
+
+    The kind was judged by the held-out rows of `domain`.
+    """
 
     ratio: BaseEstimator
     kind: ShiftKind | None = None
     other: BaseEstimator | None = None
-    seen: Seen = Seen()
+    domain: CrossFittedDomain | None = None
 
 
 def fit_by_kind(
@@ -175,42 +166,41 @@ def fit_by_kind(
     X_target: ArrayLike,
     *,
     numbers: bool = False,
-    seen: Seen = Seen(),  # noqa: B008
+    support: Support | None = None,
     step: Callable[[], object] | None = None,
 ) -> ByKind:
     """Fit the ratio for a kind of shift, or for the kind that held-out rows show."""
     if shift == LABEL:
-        ratio = LabelRatio(bins=BINS if numbers else None).fit(X, y, X_target)
-        return ByKind(ratio, seen=seen)
+        return ByKind(LabelRatio(bins=BINS if numbers else None).fit(X, y, X_target))
     ratio = fit_ratio(X, X_target)
     if step is not None:
         step()
     # Label shift keeps the support.
-    if seen.support is not None and seen.support.share > OUTSIDE:
-        return ByKind(ratio, seen=seen)
+    if support is not None and support.share > OUTSIDE:
+        return ByKind(ratio)
     try:
         coded_classes(y, _num_samples(X))
     except ValueError:  # The labels are not classes, or a class has too few rows to hold out.
-        return ByKind(ratio, seen=seen)
+        return ByKind(ratio)
     label_ratio = LabelRatio().fit(X, y, X_target)
     domain = CrossFittedDomain(DomainRows(X, X_target, random_state=0))
     kind = judge_kind(label_ratio, ratio, X, X_target, domain)
     ratios = (label_ratio, ratio) if kind.kind == LABEL else (ratio, label_ratio)
-    return ByKind(ratios[0], kind, ratios[1], seen._replace(domain=domain))
+    return ByKind(ratios[0], kind, ratios[1], domain)
 
 
 def ratio_by_kind(model: Any, X: ArrayLike, X_target: Any, y: ArrayLike) -> ByKind | None:
     """Fit the ratio of a model for its `shift`; return None if it is a ratio of the features."""
     check_shift(model.shift)
     is_free = is_default(model.ratio) and X_target is not None
-    if model.shift == LABEL and not is_free:
+    has_classes = is_classifier(model.estimator)
+    if is_free and (model.shift == LABEL or (model.shift == AUTO and has_classes)):
+        return fit_by_kind(model.shift, X, y, X_target, numbers=not has_classes)
+    if model.shift == LABEL:
         raise ValueError(
             "Got shift='label', which needs X_target and no other ratio; for another ratio in the "
             "label pass ratio=LabelRatio(...) and leave shift out."
         )
-    has_classes = is_classifier(model.estimator)
-    if is_free and (model.shift == LABEL or (model.shift == AUTO and has_classes)):
-        return fit_by_kind(model.shift, X, y, X_target, numbers=not has_classes)
     return None
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, clone
@@ -21,6 +21,7 @@ from weighbridge.ratios import can_fit_trees, small_trees
 from weighbridge.tables import (
     QuadraticFeatures,
     TableEncoder,
+    canonical_order,
     check_count,
     stacked_table,
     take_rows,
@@ -30,8 +31,7 @@ from weighbridge.tables import (
 # Products of more columns than this are too many coefficients for a usual number of rows.
 MAX_PRODUCTS = 20
 # Trees need rows to split.
-MIN_TREE_ROWS = 200
-MIN_CLASS_ROWS = 20
+MIN_TREE_ROWS, MIN_CLASS_ROWS = 200, 20
 # Models are fitted to this many rows of a larger sample.
 MAX_ROWS = 10_000
 # The penalty of calibration biases, in rows, which keeps them finite if classes never meet.
@@ -61,66 +61,62 @@ class ClassProbabilities:
         X = X.tocsr() if sp.issparse(X) else X
         stacked, domain = stacked_table(X, X_target)
         rng = check_random_state(random_state)
-        rows = _drawn(codes, rng)
+        rows = _drawn(X, codes, rng)
         seed = int(rng.randint(2**31 - 1))
         self.example, self.codes = take_rows(X, slice(0, 2)), codes
-        self.n_classes = int(codes.max()) + 1
+        self.priors = np.bincount(codes) / codes.size
+        # Each row of a large sample that was not drawn gets one fold, and each target row.
+        rest = np.setdiff1d(np.arange(codes.size), rows)
+        source = np.empty((codes.size, self.priors.size))
         with one_thread():
             self.models = _models(classifier, stacked, domain, rows, codes[rows], seed)
-            held_out = self._cross_fit(stacked, rows, int(cv), seed)
-            self.shares = _mixing_shares(held_out, codes[rows])
-            source = np.empty((codes.size, self.n_classes))
-            source[rows] = np.tensordot(self.shares, held_out, axes=1)
-            rest = np.setdiff1d(np.arange(codes.size), rows)
+            source[rows] = self._cross_fit(stacked, rows, int(cv))
             if rest.size:
-                source[rest] = _one_fold_each(self._by_fold(take_rows(stacked, rest)))
-            target = self._by_fold(take_rows(stacked, np.flatnonzero(domain)))
+                table = take_rows(stacked, rest)
+                source[rest] = _one_fold_each(self._by_fold(table), table)
+            table = take_rows(stacked, np.flatnonzero(domain))
+            targets = self._by_fold(table)
         self.calibration = Calibration(source, codes)
-        self.source, self.targets = map(self.calibration.apply, (source, target))
-        self.priors = np.bincount(codes) / codes.size
+        self.source, self.targets = map(self.calibration.apply, (source, targets))
+        self.target = _one_fold_each(self.targets, table)
 
-    def _cross_fit(self, stacked: Any, rows: np.ndarray, cv: int, seed: int) -> np.ndarray:
-        """Fit every model without each fold, and return the held-out probabilities."""
+    def _cross_fit(self, stacked: Any, rows: np.ndarray, cv: int) -> np.ndarray:
+        """Fit every model without each fold, and return the held-out probabilities of a mixture."""
         codes = self.codes[rows]
         n_folds = min(cv, int(np.bincount(codes).min()))
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        split = list(folds.split(np.zeros((rows.size, 1)), codes))
-        held_out = np.empty((len(self.models), rows.size, self.n_classes))
+        folds = list(StratifiedKFold(n_folds).split(codes, codes))  # The rows are shuffled.
+        held_out = np.empty((len(self.models), rows.size, self.priors.size))
         self.fitted: list[list[BaseEstimator]] = []
         for k, (model, encode) in enumerate(self.models):
             table = encode(take_rows(stacked, rows))
             self.fitted.append([])
-            for train, test in split:
+            for train, test in folds:
                 fitted = clone(model).fit(_with_values(take_rows(table, train)), codes[train])
                 held_out[k, test] = answer_of(fitted, "predict_proba", take_rows(table, test))
                 self.fitted[-1].append(fitted)
-        return held_out
+        self.shares = _mixing_shares(held_out, codes)
+        return np.asarray(np.tensordot(self.shares, held_out, axes=1))
 
     def _by_fold(self, table: Any) -> np.ndarray:
         """Return the probabilities by the models of each fold at rows that none of them saw."""
-        result = np.zeros((len(self.fitted[0]), table.shape[0], self.n_classes))
+        result = np.zeros((len(self.fitted[0]), table.shape[0], self.priors.size))
         for share, fitted, (_, encode) in zip(self.shares, self.fitted, self.models, strict=True):
             encoded = encode(table)
             for k, model in enumerate(fitted):
                 result[k] += share * answer_of(model, "predict_proba", encoded)
         return result
 
-    @cached_property
-    def target(self) -> np.ndarray:
-        """Probabilities of each target row by one of the fold models, as at the source."""
-        return _one_fold_each(self.targets)
-
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the mean probabilities of the fold models at any rows."""
         table = target_like_source(self.example, X)
         table = np.asarray(table) if isinstance(table, list | tuple) else table
         return np.asarray(self.calibration.apply(self._by_fold(table)).mean(axis=0))
 
 
-def _one_fold_each(by_fold: np.ndarray) -> np.ndarray:
+def _one_fold_each(by_fold: np.ndarray, table: Any) -> np.ndarray:
     """Return the probabilities of one fold for each row, because a mean would be less sharp."""
-    rows = np.arange(by_fold.shape[1])
-    return np.asarray(by_fold[rows % len(by_fold), rows])
+    rank = np.argsort(canonical_order(table))
+    return np.asarray(by_fold[rank % len(by_fold), np.arange(rank.size)])
 
 
 class Calibration:
@@ -162,8 +158,7 @@ def _with_values(table: Any) -> Any:
     """Return the table with 0 in columns without any value, in which trees find no bins."""
     if sp.issparse(table) or not isinstance(table, np.ndarray) or table.dtype.kind != "f":
         return table
-    is_empty = np.isnan(table).all(axis=0)
-    return np.where(is_empty, 0.0, table) if is_empty.any() else table
+    return np.where(np.isnan(table).all(axis=0), 0.0, table)
 
 
 def _models(
@@ -174,7 +169,7 @@ def _models(
     codes: np.ndarray,
     seed: int,
 ) -> list[_EncodedModel]:
-    """Return the given classifier, or up to three for a table of any kind, as its rows allow."""
+    """Return up to three models for a table of any kind, each with a function that encodes it."""
     if classifier is not None:
         if not hasattr(classifier, "predict_proba"):
             raise TypeError(
@@ -209,11 +204,13 @@ def _mixing_shares(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _drawn(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Draw the rows that represent a large sample, with at least two of each class."""
-    if codes.size <= MAX_ROWS:
-        return np.arange(codes.size)
-    order = rng.permutation(codes.size)
-    by_class = order[np.argsort(codes[order], kind="stable")]
-    starts = np.flatnonzero(np.diff(codes[by_class], prepend=-1))
-    return np.unique(np.concatenate([by_class[starts], by_class[starts + 1], order[:MAX_ROWS]]))
+def _drawn(X: Any, codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Draw rows in random order that represent a sample, with at least two of each class.
+
+    The draw depends on the content of the rows, and not on the order in which they come.
+    """
+    by_class = np.argsort(codes, kind="stable")
+    order = rng.permutation(by_class[canonical_order(take_rows(X, by_class))])
+    drawn = codes[order]
+    least = [np.flatnonzero(drawn == code)[:2] for code in np.unique(codes)]
+    return np.asarray(order[np.union1d(np.arange(min(MAX_ROWS, order.size)), least)])

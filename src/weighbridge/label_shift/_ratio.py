@@ -1,4 +1,4 @@
-"""Class weights as a density ratio in the label."""
+"""Labels as classes, and class weights as a density ratio in the label."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from weighbridge.label_shift._classes import binned_labels, coded_classes
 from weighbridge.label_shift._prevalence import METHODS, ClassFrequencies, estimate_prevalence
 from weighbridge.label_shift._probabilities import ClassProbabilities
 from weighbridge.tables import (
@@ -20,6 +19,43 @@ from weighbridge.tables import (
 
 # Bins of numbers with decimals.
 BINS = 10
+
+
+def coded_classes(y: ArrayLike, n_source: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes and the code of each row; raise ValueError unless they can be compared."""
+    y = as_labels(y)
+    if y.shape != (n_source,):
+        raise ValueError(f"Got y of shape {y.shape}, but expected ({n_source},), one for each row.")
+    refuse_missing(y)
+    if is_continuous(y):
+        raise ValueError(
+            "Got y with continuous values, but label shift is checked for classes only; leave the "
+            "check out for regression, or pass classes."
+        )
+    types = {"number" if isinstance(v, int | float) else type(v).__name__ for v in y.tolist()}
+    if len(types) > 1:
+        raise ValueError(f"Got y with labels of several types ({', '.join(sorted(types))}).")
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if labels.size < 2:
+        raise ValueError(
+            f"Got y with one class only ({y.tolist()[0]!r}); a check needs two or more."
+        )
+    if counts.min() < 2 or 4 * labels.size > y.size:
+        rare = labels.tolist()[int(np.argmin(counts))]
+        raise ValueError(
+            f"Got y with {labels.size} classes in {y.size} rows, and class {rare!r} in "
+            f"{counts.min()}. Classes need 2 rows or more each, and 4 on average. Merge rare ones."
+        )
+    return labels, codes
+
+
+def binned_labels(labels: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bin of each number, and the medians of the bins."""
+    edges = np.unique(np.quantile(labels, np.arange(1, n_bins) / n_bins))
+    codes = np.searchsorted(edges, labels, side="left")
+    codes = np.unique(codes, return_inverse=True)[1]
+    medians = [float(np.median(labels[codes == code])) for code in range(int(codes.max()) + 1)]
+    return codes, np.array(medians)
 
 
 class LabelRatio(BaseEstimator):
@@ -62,18 +98,12 @@ class LabelRatio(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from weighbridge import ImportanceWeighted
     >>> from weighbridge.label_shift import LabelRatio
     >>> rng = np.random.default_rng(1)
     >>> y, y_target = rng.uniform(size=1000) < 0.5, rng.uniform(size=1000) < 0.2
     >>> X, X_target = (rng.normal(2.0 * labels)[:, None] for labels in (y, y_target))
     >>> frequencies = LabelRatio().fit(X, y, X_target).frequencies_
     >>> frequencies.low[1] < 0.2 < frequencies.high[1]
-    True
-    >>> model = ImportanceWeighted(LogisticRegression(), LabelRatio()).fit(X, y, X_target=X_target)
-    >>> plain = LogisticRegression().fit(X, y)
-    >>> model.score(X_target, y_target) > plain.score(X_target, y_target)
     True
     """
 
@@ -122,9 +152,8 @@ class LabelRatio(BaseEstimator):
         if self.bins is not None or is_continuous(labels):
             labels, medians = binned_labels(labels.astype(float), int(self.bins or BINS))
         classes, codes = coded_classes(labels, _num_samples(X))
-        probabilities = ClassProbabilities(
-            X, codes, X_target, self.classifier, self.cv, self.random_state
-        )
+        models = self.classifier, self.cv, self.random_state
+        probabilities = ClassProbabilities(X, codes, X_target, *models)
         estimate = estimate_prevalence(probabilities, self.method, ordered=medians is not None)
         priors, names = probabilities.priors, classes if medians is None else medians
         low, high = estimate.interval(confidence)

@@ -6,9 +6,12 @@ error. Searches see points (lam, alpha) and their losses. They try the named poi
 ...) first, and no weights twice.
 """
 
-from weighbridge.model_selection._bayesian import BayesianSearch, expected_improvement
-from weighbridge.model_selection._chart import MIN_DISTANCE, group_rows
-from weighbridge.model_selection._criterion import Criterion, WeightingObjective
+from weighbridge.model_selection._bayesian import (
+    MIN_DISTANCE,
+    BayesianSearch,
+    expected_improvement,
+    group_rows,
+)
 from weighbridge.model_selection._cross_validation import CrossValidation, HoldOut
 from weighbridge.model_selection._information_criterion import (
     InformationCriterion,
@@ -17,6 +20,7 @@ from weighbridge.model_selection._information_criterion import (
 from weighbridge.model_selection._leave_one_out import DefaultCriterion, LeaveOneOut
 from weighbridge.model_selection._linear_models import closed_form, fixed_steps, has_closed_form
 from weighbridge.model_selection._losses import ROW_LOSSES, RowLoss, default_scoring, respond
+from weighbridge.model_selection._objective import Criterion, WeightingObjective
 from weighbridge.model_selection._points import Bounds, Point, canonical, few_points, named_points
 from weighbridge.model_selection._result import Evaluation, Scores, SearchResult
 from weighbridge.model_selection._rows import SourceRows, Tempered, source_rows, table_rows

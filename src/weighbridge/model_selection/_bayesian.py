@@ -5,25 +5,35 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from math import pi, sqrt
-from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, expit, logsumexp, ndtr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from weighbridge.model_selection._chart import Chart
-from weighbridge.model_selection._points import Bounds, Point, named_points
+from weighbridge.geodesic import log_weight
+from weighbridge.model_selection._points import Bounds, Point, canonical, named_points
 from weighbridge.model_selection._result import Evaluation, SearchResult
 from weighbridge.model_selection._search import Objective, Proposal, Search
+from weighbridge.tables import check_count, one_number
 
 # Log ratios that differ by less give the same weights to ten digits.
 NO_SHIFT = 1e-10
 # Values needed before a search may converge, and the least noise, as a share of their range.
 MIN_VALUES, MIN_NOISE = 4, 0.05
+# Candidates of the pool: curves of constant alpha, and points on each.
+N_ALPHAS, N_LAMS = 17, 41
+# Steps in lam and alpha by which lengths are measured, and decimals of the candidates.
+N_STEPS, DECIMALS = 33, 6
+# More rows than this are grouped, because weights depend on the log ratio only.
+MAX_GROUPS = 1024
+# Rows further below the largest log ratio have a relative weight below exp(-60).
+MAX_DEPTH = 60.0
+# Distances of unit vectors below this are rounding errors (the square root of that of a double).
+MIN_DISTANCE = 1e-7
 
 
 def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> np.ndarray:
@@ -100,12 +110,11 @@ class BayesianSearch(Search):
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> from weighbridge import ImportanceWeightedCV
     >>> from weighbridge.datasets import make_cubic
-    >>> from weighbridge.model_selection import BayesianSearch
+    >>> from weighbridge.model_selection import BayesianSearch, LeaveOneOut
     >>> data = make_cubic(random_state=0)
-    >>> model = ImportanceWeightedCV(LinearRegression(), data.ratio, search=BayesianSearch())
-    >>> result = model.fit(data.X, data.y).search_result_
+    >>> objective = LeaveOneOut().objective(LinearRegression(), data.X, data.y, data.log_ratio)
+    >>> result = BayesianSearch()(objective)
     >>> result.converged, len(result.points) < 15
     (True, True)
     """
@@ -118,7 +127,13 @@ class BayesianSearch(Search):
         self.tol = tol
 
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposal, int]:
-        self._check_parameters()
+        check_count("n_evaluations", self.n_evaluations, 2)
+        if self.coordinates not in ("hellinger", "plain"):
+            raise ValueError(
+                f"Got coordinates={self.coordinates!r}, but expected 'hellinger' or 'plain'."
+            )
+        if not 0 <= one_number(self.tol, "tol") < np.inf:
+            raise ValueError(f"Got tol={self.tol!r}, but expected a number of at least 0.")
         log_ratio = _check_log_ratio(objective.log_ratio)
         chart = Chart(bounds, None if self.coordinates == "plain" else log_ratio)
         first = chart.pool[: max(1, len(named_points(bounds)))][: self.n_evaluations]
@@ -158,23 +173,6 @@ class BayesianSearch(Search):
         # If every improvement underflows, the ratio of mean and deviation orders the candidates.
         return [chart.pool[int(np.lexsort((order, gain))[-1])]]
 
-    def _check_parameters(self) -> None:
-        number: object = self.n_evaluations
-        tol: object = self.tol
-        if isinstance(number, bool) or not isinstance(number, Integral):
-            raise ValueError(f"Got n_evaluations={number!r}, but expected a whole number.")
-        if number < 2:
-            raise ValueError(
-                f"Got n_evaluations={number}, but a search compares at least no weights "
-                "and one weighting. Give 2 or more."
-            )
-        if self.coordinates not in ("hellinger", "plain"):
-            raise ValueError(
-                f"Got coordinates={self.coordinates!r}, but expected 'hellinger' or 'plain'."
-            )
-        if not isinstance(tol, Real) or not 0 <= float(tol) < np.inf:
-            raise ValueError(f"Got tol={tol!r}, but expected a number of at least 0.")
-
 
 def _noise(result: SearchResult) -> float:
     """Return the standard error of the difference between the two best; 0 if it is unknown."""
@@ -205,3 +203,65 @@ def _check_log_ratio(log_ratio: ArrayLike) -> np.ndarray:
             "+inf for each of one or more rows, not all of them -inf and none NaN."
         )
     return s
+
+
+class Chart:
+    """Coordinates of weightings, and a pool of candidates at equal distances in them.
+
+    In the Hellinger chart a weighting has the coordinates ``sqrt(w / sum(w))``, so that distances
+    are Hellinger distances between the weighted samples, up to a common scale. Without log ratios
+    the coordinates are (lam, alpha), scaled to the unit square, as in the paper.
+    """
+
+    def __init__(self, bounds: Bounds, log_ratio: np.ndarray | None) -> None:
+        self.bounds, self._scale = bounds, 1.0
+        self._groups = None if log_ratio is None else group_rows(log_ratio)
+        # Weights change fast near the ends of curves of large alpha.
+        share = expit(np.linspace(-10, 10, N_STEPS))
+        lams = np.interp(share, (share[0], share[-1]), bounds.lam)
+        alphas = np.linspace(*bounds.alpha, N_STEPS)
+        curves = np.array([self.coordinates([(lam, alpha) for lam in lams]) for alpha in alphas])
+        self._scale = float(np.linalg.norm(curves - curves[0, 0], axis=2).max()) or 1.0
+        points = named_points(bounds)
+        between = np.linalg.norm(np.diff(curves, axis=0), axis=2).max(axis=1)
+        for alpha in _equidistant(alphas, between, N_ALPHAS):
+            curve = self.coordinates([(lam, alpha) for lam in lams])
+            along = np.linalg.norm(np.diff(curve, axis=0), axis=1)
+            spaced = _equidistant(lams, along, N_LAMS)
+            points += [canonical((lam, alpha), bounds) for lam in spaced]
+        self.pool: list[Point] = list(dict.fromkeys(points))
+
+    def coordinates(self, points: Sequence[tuple[float, float]]) -> np.ndarray:
+        """Return one row of coordinates for each point; the farthest from ERM is at about 1."""
+        if self._groups is None:
+            low, high = np.array([self.bounds.lam, self.bounds.alpha]).T
+            return np.asarray((np.array(points) - low) / np.where(high > low, high - low, 1.0))
+        (lam, alpha), (centre, count) = np.array(points).T, self._groups
+        log_mass = log_weight(centre, lam[:, None], alpha[:, None]) + np.log(count)
+        log_mass -= logsumexp(log_mass, axis=1, keepdims=True)
+        return np.asarray(np.exp(log_mass / 2) / self._scale)
+
+
+def _equidistant(values: np.ndarray, steps: np.ndarray, number: int) -> list[float]:
+    """Return values at equal distances along a path whose steps have the given lengths."""
+    length = np.insert(np.cumsum(steps + 1e-9), 0, 0.0)
+    spaced = np.interp(np.linspace(0, length[-1], number), length, values)
+    return np.clip(np.round(spaced, DECIMALS), values[0], values[-1]).tolist()
+
+
+def group_rows(log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean log ratio and size of at most `MAX_GROUPS` groups of similar rows."""
+    s = np.sort(log_ratio)
+    if s.size <= MAX_GROUPS:
+        return s, np.ones(s.size)
+    finite = s[np.isfinite(s)]  # rows of ratio 0 (-inf) are one group
+    half = MAX_GROUPS // 2 - 1
+    top = np.linspace(max(finite[0], finite[-1] - MAX_DEPTH), finite[-1], half)
+    edges = np.concatenate([np.quantile(finite, np.linspace(0, 1, half)), top])
+    _, label = np.unique(np.searchsorted(np.unique(edges), finite), return_inverse=True)
+    count = np.bincount(label).astype(float)
+    centre = np.bincount(label, weights=finite) / count
+    n_zero = s.size - finite.size
+    if n_zero:
+        centre, count = np.append(-np.inf, centre), np.append(float(n_zero), count)
+    return centre, count

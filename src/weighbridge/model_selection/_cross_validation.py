@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing import parent_process
 from numbers import Integral
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from joblib import parallel_config
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     BaseCrossValidator,
     KFold,
@@ -15,11 +23,159 @@ from sklearn.model_selection import (
     check_cv,
     train_test_split,
 )
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
 
-from weighbridge.model_selection._criterion import Criterion, Seed
-from weighbridge.model_selection._folds import FoldValidator, Scorer, Split
-from weighbridge.model_selection._losses import default_scoring
-from weighbridge.model_selection._rows import SourceRows
+from weighbridge._folds import one_blas_thread
+from weighbridge._pass_weights import fit_with_weights
+from weighbridge.model_selection._linear_models import fixed_steps
+from weighbridge.model_selection._losses import RowLoss, default_scoring, respond, row_loss
+from weighbridge.model_selection._objective import Criterion, Outcome, Seed, WeightingObjective
+from weighbridge.model_selection._rows import SourceRows, table_rows
+
+# Tables of all folds are kept up to this many numbers (480 MB); beyond, each is made anew.
+MAX_KEPT_NUMBERS = 60_000_000
+
+Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
+Scorer: TypeAlias = Callable[..., float]
+
+
+class Fold(NamedTuple):
+    """Training and held-out rows of one split, after the fixed steps of a pipeline."""
+
+    X: Any
+    y: np.ndarray
+    sample_weight: np.ndarray
+    X_held_out: Any
+    y_held_out: np.ndarray  # as numbers, if there is a loss of each row
+    held_out_weights: np.ndarray
+
+
+class FoldObjective(WeightingObjective):
+    """Fits each candidate on the folds and scores it on the held-out rows."""
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        rows: SourceRows,
+        splits: list[Split],
+        scoring: str | Scorer,
+        n_jobs: int | None,
+    ) -> None:
+        loss = row_loss(scoring, estimator)
+        self.splits, self.n_jobs = splits, n_jobs
+        self._metric: RowLoss | Scorer = loss or get_scorer(scoring)
+        self._is_kernel = bool(get_tags(estimator).input_tags.pairwise)
+        # A metric of whole samples may look at the pipeline, or at the original columns.
+        steps = fixed_steps(estimator) if loss is not None else None
+        *self._transformers, self._last = steps or [estimator]
+        self._transformed: dict[int, Fold | str] = {}
+        held_out = [test for _, test in splits]
+        if loss is None:
+            unit_weights = np.array([rows.unit_weights[test].sum() for test in held_out])
+            self._unit, self._counts = np.arange(len(splits)), np.ones(len(splits), dtype=np.intp)
+        else:  # A row that is held out several times is one unit with the average loss.
+            units, self._unit, self._counts = np.unique(
+                np.concatenate(held_out), return_inverse=True, return_counts=True
+            )
+            unit_weights = rows.unit_weights[units]
+        super().__init__(rows, unit_weights)
+
+    def outcomes(self, weights: Iterable[np.ndarray]) -> Iterator[Outcome]:
+        """Fit every candidate on every fold, in parallel over both."""
+        model = self._last, self._metric, self.rows.classes, self._is_kernel
+        jobs = (
+            delayed(score_fold)(self._fold(number), row[train], *model)
+            for row in weights
+            for number, (train, _) in enumerate(self.splits)
+        )
+        # The limit holds for this process and its threads. `score_fold` sets it in others.
+        with one_blas_thread():
+            results = iter(Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs))
+            for losses in zip(*[results] * len(self.splits), strict=True):
+                error = next((fold for fold in losses if isinstance(fold, str)), None)
+                yield self._unit_losses(losses) if error is None else error
+
+    def _unit_losses(self, losses: Sequence[np.ndarray]) -> Outcome:
+        """Average the losses of each unit, in the order of the rows."""
+        units = np.bincount(self._unit, np.concatenate(losses)) / self._counts
+        n_bad = int((~np.isfinite(units)).sum())
+        if not n_bad:
+            return np.asarray(units)
+        kind = "rows" if isinstance(self._metric, RowLoss) else "folds"
+        return f"ValueError: the loss of {n_bad} of {units.size} held-out {kind} is not finite"
+
+    def _fold(self, number: int) -> Fold | str:
+        """Return a fold after its transformers, which are fitted once; or their error."""
+        if number in self._transformed:
+            return self._transformed[number]
+        rows, (train, test) = self.rows, self.splits[number]
+        fold: Fold | str
+        try:
+            X, X_held_out = self._tables(train, test)
+        except Exception as error:  # noqa: BLE001 - transformers raise any exception
+            fold, size = f"{type(error).__name__}: {error}", 0
+        else:
+            size = int(np.prod(getattr(X, "shape", (0,))))
+            counts = rows.fit_weights(np.ones(rows.y.size))[train]
+            labels = rows.codes if isinstance(self._metric, RowLoss) else rows.y
+            held_out = X_held_out, labels[test], rows.unit_weights[test]
+            fold = Fold(X, rows.y[train], counts, *held_out)
+        if self._transformers and size * len(self.splits) <= MAX_KEPT_NUMBERS:
+            self._transformed[number] = fold
+        return fold
+
+    def _tables(self, train: np.ndarray, test: np.ndarray) -> tuple[Any, Any]:
+        """Return the features of the rows to fit on, and of those that are held out."""
+        X = self.rows.X
+        if self._is_kernel:
+            return X[np.ix_(train, train)], X[np.ix_(test, train)]
+        X, X_held_out = table_rows(X, train), table_rows(X, test)
+        for step in self._transformers:
+            fitted = clone(step)
+            X, X_held_out = fitted.fit_transform(X), fitted.transform(X_held_out)
+        return X, X_held_out
+
+
+def score_fold(
+    fold: Fold | str,
+    weights: np.ndarray,
+    estimator: BaseEstimator,
+    metric: RowLoss | Scorer,
+    classes: np.ndarray | None,
+    is_kernel: bool,
+) -> np.ndarray | str:
+    """Return the losses of the held-out rows, the loss of the fold, or an error."""
+    if isinstance(fold, str):
+        return fold
+    with ExitStack() as stack:
+        if parent_process() is not None:  # The caller limits the threads of its own process.
+            stack.enter_context(one_blas_thread())
+            stack.enter_context(parallel_config(backend="sequential"))
+        try:
+            model, X = _fit_fold(fold, weights, estimator, is_kernel)
+            if isinstance(metric, RowLoss):
+                return metric.loss(fold.y_held_out, respond(model, X, metric.response, classes))
+            score = metric(model, X, fold.y_held_out, sample_weight=fold.held_out_weights)
+            return np.array([-float(score)])
+        except Exception as error:  # noqa: BLE001 - estimators raise any exception
+            return f"{type(error).__name__}: {error}"
+
+
+def _fit_fold(
+    fold: Fold, weights: np.ndarray, estimator: BaseEstimator, is_kernel: bool
+) -> tuple[BaseEstimator, Any]:
+    """Fit with weights scaled to mean 1; return the model and the features to predict from."""
+    if not weights.any():
+        raise ValueError("every row that is left to fit on has weight 0")
+    X, y, X_held_out = fold.X, fold.y, fold.X_held_out
+    total = weights / np.average(weights, weights=fold.sample_weight) * fold.sample_weight
+    if is_kernel and not total.all():
+        # libsvm drops rows of weight 0 and then reads the wrong columns of a kernel matrix.
+        used = np.flatnonzero(total)
+        X, y, total = X[np.ix_(used, used)], y[used], total[used]
+        X_held_out = X_held_out[:, used]
+    return fit_with_weights(clone(estimator), X, y, total), X_held_out
 
 
 class FoldCriterion(Criterion):
@@ -32,12 +188,12 @@ class FoldCriterion(Criterion):
     def _splits(self, estimator: BaseEstimator, rows: SourceRows, seed: Seed) -> list[Split]:
         """Split the rows; the same for all candidates."""
 
-    def _validator(
+    def _objective(
         self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
-    ) -> FoldValidator:
+    ) -> FoldObjective:
         scoring = default_scoring(estimator) if self.scoring is None else self.scoring
         seed = seed if self.random_state is None else self.random_state
-        return FoldValidator(estimator, rows, self._splits(estimator, rows, seed), scoring, n_jobs)
+        return FoldObjective(estimator, rows, self._splits(estimator, rows, seed), scoring, n_jobs)
 
 
 class CrossValidation(FoldCriterion):
@@ -60,10 +216,6 @@ class CrossValidation(FoldCriterion):
     random_state : int, RandomState instance or None
         Seed for the folds.
 
-    See Also
-    --------
-    HoldOut, LeaveOneOut, InformationCriterion
-
     Notes
     -----
     Metrics that are means over rows (squared, absolute and Poisson errors, log loss, Brier score,
@@ -75,13 +227,9 @@ class CrossValidation(FoldCriterion):
     >>> from sklearn.linear_model import LinearRegression
     >>> from weighbridge.datasets import make_quadratic
     >>> from weighbridge.model_selection import CrossValidation
-    >>> from weighbridge.weighting import ERM, IWERM
     >>> data = make_quadratic(random_state=0)
-    >>> criterion = CrossValidation(random_state=0)
-    >>> plain, full = (
-    ...     criterion(LinearRegression(), data.X, data.y, data.log_ratio, weighting(data.log_ratio))
-    ...     for weighting in (ERM(), IWERM())
-    ... )
+    >>> rows = LinearRegression(), data.X, data.y, data.log_ratio
+    >>> plain, full = (CrossValidation(random_state=0)(*rows, lam * rows[-1]) for lam in (0, 1))
     >>> full.value < plain.value
     True
     """
@@ -100,30 +248,21 @@ class CrossValidation(FoldCriterion):
         self.random_state = random_state
 
     def _splits(self, estimator: BaseEstimator, rows: SourceRows, seed: Seed) -> list[Split]:
-        n, cv = rows.y.size, self.cv
+        cv, has_classes = self.cv, is_classifier(estimator)
         if isinstance(cv, Integral):
-            if not 2 <= int(cv) <= n:
-                raise ValueError(
-                    f"Got cv={cv} for {n} source rows; there must be at least 2 folds, and at most "
-                    "as many as rows."
-                )
-            kind = StratifiedKFold if is_classifier(estimator) else KFold
+            kind = StratifiedKFold if has_classes else KFold
             cv = kind(int(cv), shuffle=True, random_state=seed)
-        is_list = cv is not None and not hasattr(cv, "split")
-        cv = check_cv(cv, rows.y, classifier=is_classifier(estimator))
+        splitter = check_cv(cv, rows.y, classifier=has_classes)
         with warnings.catch_warnings():
             # Folds without a class of few rows give it probability 0.
             warnings.filterwarnings("ignore", message="The least populated class", module="sklearn")
-            splits = [
-                (np.asarray(train), np.asarray(test)) for train, test in cv.split(rows.X, rows.y)
-            ]
-        if not is_list or rows.numbers is None:
-            return splits
+            splits = list(splitter.split(rows.X, rows.y))
+        if cv is None or hasattr(cv, "split") or rows.numbers is None:
+            return [(np.asarray(train), np.asarray(test)) for train, test in splits]
         # Given splits have the row numbers of the caller's table.
-        numbers = rows.numbers
+        is_in = partial(np.isin, rows.numbers)
         return [
-            (np.flatnonzero(np.isin(numbers, train)), np.flatnonzero(np.isin(numbers, test)))
-            for train, test in splits
+            (np.flatnonzero(is_in(train)), np.flatnonzero(is_in(test))) for train, test in splits
         ]
 
 
@@ -142,21 +281,13 @@ class HoldOut(FoldCriterion):
     random_state : int, RandomState instance or None
         Seed for the split.
 
-    See Also
-    --------
-    CrossValidation, LeaveOneOut, InformationCriterion
-
     Examples
     --------
-    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from sklearn.linear_model import LinearRegression
     >>> from weighbridge.datasets import make_cubic
     >>> from weighbridge.model_selection import HoldOut
-    >>> from weighbridge.weighting import IWERM, RIWERM
     >>> data = make_cubic(random_state=0)
-    >>> criterion = HoldOut(validation=IWERM(), random_state=0)
-    >>> tree = DecisionTreeRegressor(max_depth=2, random_state=0)
-    >>> scores = criterion(tree, data.X, data.y, data.log_ratio, RIWERM(0.5)(data.log_ratio))
-    >>> scores.losses.shape
+    >>> HoldOut()(LinearRegression(), data.X, data.y, data.log_ratio, data.log_ratio).losses.shape
     (20,)
     """
 

@@ -10,32 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import GammaRegressor, HuberRegressor, TweedieRegressor
 
 from weighbridge._findings import users_line
 from weighbridge.exceptions import WeightWarning
-from weighbridge.model_selection import _linear_fit as smooth
-from weighbridge.model_selection._criterion import ClosedForm, Criterion, Seed
-from weighbridge.model_selection._linear_models import (
-    closed_form,
-    fixed_steps,
-    likelihood_of,
-    linear_design,
-    read_regression,
-)
+from weighbridge.model_selection._linear_fit import ROUNDING, Derivatives, scaled_eigen
+from weighbridge.model_selection._linear_models import closed_form, fixed_steps, linear_fit
+from weighbridge.model_selection._objective import ClosedForm, Criterion, Seed
 from weighbridge.model_selection._result import Scores
 from weighbridge.model_selection._rows import SourceRows
 from weighbridge.ratios import effective_sample_size
 from weighbridge.tables import check_sample_weight
 from weighbridge.weighting import IWERM, mean_one, mean_one_log_ratio
 
-_TAKEN = (
-    "LinearRegression, Ridge, LogisticRegression without an l1 penalty (of more than two classes "
-    "not by liblinear or one against the rest), PoissonRegressor, GammaRegressor, "
-    "TweedieRegressor, HuberRegressor, or a pipeline that ends in one after scalers, encoders and "
-    "other transformers that ignore the labels"
-)
-_OTHERS = (GammaRegressor, TweedieRegressor, HuberRegressor)
 # Below this effective sample size for each parameter, or above this share of the ratio in one row,
 # there is a warning. Chosen on the development problems of `benchmarks/information.py`.
 MIN_ROWS, MAX_SHARE = 10, 0.05
@@ -130,11 +116,11 @@ def _check(**arrays: tuple[Any, ...]) -> None:
 
 
 def _information(
-    derivatives: smooth.Derivatives, penalty: np.ndarray, ratio: np.ndarray, weights: np.ndarray
+    derivatives: Derivatives, penalty: np.ndarray, ratio: np.ndarray, weights: np.ndarray
 ) -> Scores:
     """Return ``r l`` and ``r w g' H^-1 g`` of each row, divided by r."""
     losses, gradients, hessian = derivatives
-    scale, values, vectors = smooth.scaled_eigen(hessian + penalty)
+    scale, values, vectors = scaled_eigen(hessian + penalty)
     along, is_flat = gradients * scale @ vectors, values == 0
     size = np.sqrt(ratio * weights) @ np.abs(along)
     if values.min() < 0 or size[is_flat].sum() > MAX_FLAT * size.sum():
@@ -147,7 +133,7 @@ def _information(
     penalties = weights * (along**2 @ inverse)
     # A penalty may balance the gradients, but not in the directions that it leaves free.
     strength, axes = np.linalg.eigh(scale[:, None] * penalty * scale)
-    free = axes[:, strength <= smooth.ROUNDING * max(strength.max(), 1.0)]
+    free = axes[:, strength <= ROUNDING * max(strength.max(), 1.0)]
     unbalanced = vectors.T @ (free @ (free.T @ (vectors @ (weights @ along))))
     distance = np.sqrt(unbalanced**2 @ inverse / (weights @ penalties + 1e-300))
     if distance > MAX_DISTANCE:
@@ -164,10 +150,6 @@ class InformationCriterion(Criterion):
 
     ``(1/n) [sum r l + tr(J H^-1)]`` as in `information_criterion`, with ``l`` the negative log
     likelihood at the weighted fit. With all weights 1 and a true model it is Akaike's.
-
-    See Also
-    --------
-    information_criterion, CrossValidation, HoldOut, LeaveOneOut
 
     Notes
     -----
@@ -187,34 +169,37 @@ class InformationCriterion(Criterion):
     >>> from sklearn.linear_model import LinearRegression
     >>> from weighbridge.datasets import make_cubic
     >>> from weighbridge.model_selection import InformationCriterion
-    >>> from weighbridge.weighting import ERM, IWERM
     >>> data = make_cubic(1000, random_state=0)
-    >>> plain, full = (
-    ...     InformationCriterion()(
-    ...         LinearRegression(), data.X, data.y, data.log_ratio, weighting(data.log_ratio)
-    ...     )
-    ...     for weighting in (ERM(), IWERM())
-    ... )
+    >>> rows = LinearRegression(), data.X, data.y, data.log_ratio
+    >>> plain, full = (InformationCriterion()(*rows, lam * rows[-1]) for lam in (0, 1))
     >>> full.value < plain.value
     True
     """
 
     validation = IWERM()
 
-    def _validator(
+    def _objective(
         self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
-    ) -> InformationFormula:
-        formula = InformationFormula(estimator, rows)
-        formula.warn_if_too_low()
-        return formula
+    ) -> InformationObjective:
+        # liblinear, and versions of scikit-learn before 1.8, may fit one class after another.
+        steps = fixed_steps(estimator) or [None]
+        ways = {getattr(steps[-1], name, "") for name in ("multi_class", "solver")}
+        if rows.classes is not None and rows.classes.size > 2 and ways & {"ovr", "liblinear"}:
+            raise TypeError(
+                f"Got {estimator!r}, which fits one class against the rest. The information "
+                "criterion of more than two classes needs another solver."
+            )
+        objective = InformationObjective(estimator, rows)
+        objective.warn_if_too_low()
+        return objective
 
 
-class InformationFormula(ClosedForm):
+class InformationObjective(ClosedForm):
     """The information criterion of a linear model, from one fit of each candidate."""
 
     def __init__(self, estimator: BaseEstimator, rows: SourceRows) -> None:
-        super().__init__(rows)
-        self._fit = _linear_fit(estimator, rows)
+        super().__init__(rows, rows.unit_weights)
+        self._fit = linear_fit(estimator, rows.X, rows.codes)
         # The variance of a normal model is the last parameter.
         self._is_normal = self._fit.likelihood.is_quadratic
         self.n_parameters = self._fit.start.size + self._is_normal
@@ -229,38 +214,37 @@ class InformationFormula(ClosedForm):
             )
         self._fit.start = self._fit.solve(unweighted)[0]
 
-    def score(self, weights: np.ndarray) -> tuple[np.ndarray, None]:
+    def losses(self, weights: np.ndarray) -> np.ndarray:
         """Return the losses, which include the penalties."""
-        return self.scores(weights).losses, None
+        return self.scores(weights).losses
 
     @np.errstate(divide="ignore", invalid="ignore")
     def scores(self, weights: np.ndarray) -> Scores:
         """Fit with `weights`, and score the fit."""
-        fit, theta = self._fit, self._fit.solve(weights)[0]
-        penalty = np.diag(fit.penalty(weights))
+        theta, penalty = self._fit.solve(weights)[0], self._fit.penalty(weights)
         if self._is_normal:
-            fit, theta, penalty = self._with_variance(theta, penalty, weights)
-        derivatives = fit.derivatives(theta, weights)
-        return _information(derivatives, penalty, self.unit_weights, weights)
+            return self._normal_scores(theta, penalty, weights)
+        derivatives = self._fit.derivatives(theta, weights)
+        return _information(derivatives, np.diag(penalty), self.unit_weights, weights)
 
-    def _with_variance(
-        self, theta: np.ndarray, penalty: np.ndarray, weights: np.ndarray
-    ) -> tuple[smooth.LinearFit, np.ndarray, np.ndarray]:
-        """Append the variance to the parameters of a normal model."""
-        fit, y = self._fit, self._fit.likelihood.y
-        residual = y - fit.predictors(theta)[:, 0]
-        variance = weights @ residual**2 / weights.sum()
-        if not variance > 0:
+    def _normal_scores(self, theta: np.ndarray, penalty: np.ndarray, weights: np.ndarray) -> Scores:
+        """Score a normal model by ``(e^2 / v + log(2 pi v)) / 2``, its variance v a parameter."""
+        (features,), total = self._fit.tables, weights.sum()
+        error = self._fit.predictors(theta)[:, 0] - self._fit.likelihood.y
+        v = weights @ error**2 / total
+        if not v > 0:
             raise ValueError(
                 "the fit leaves no residuals under these weights, and variance 0 has no likelihood"
             )
-        tables = [*fit.tables, np.ones((y.size, 1))]
-        theta, penalty = np.append(theta, variance), np.pad(penalty / variance, (0, 1))
-        return (
-            smooth.LinearFit(smooth.normal_with_variance(y), tables, theta, False, theta),
-            theta,
-            penalty,
-        )
+        ratio = error**2 / v
+        losses = (ratio + np.log(2 * np.pi * v)) / 2
+        gradients = np.column_stack([features * (error / v)[:, None], (1 - ratio) / (2 * v)])
+        hessian = np.zeros((theta.size + 1, theta.size + 1))
+        hessian[:-1, :-1] = (features.T * (weights / v)) @ features
+        hessian[-1, :-1] = hessian[:-1, -1] = -(weights * error) @ features / v**2
+        hessian[-1, -1] = weights @ (2 * ratio - 1) / (2 * v**2)
+        P = np.diag(np.append(penalty / v, 0.0))
+        return _information((losses, gradients, hessian), P, self.unit_weights, weights)
 
     def warn_if_too_low(self) -> None:
         """Warn if the criterion may be too low by 5 % or more."""
@@ -281,35 +265,3 @@ class InformationFormula(ClosedForm):
                 WeightWarning,
                 stacklevel=users_line(),
             )
-
-
-def _linear_fit(estimator: BaseEstimator, rows: SourceRows) -> smooth.LinearFit:
-    """Return the fit of an estimator, or raise TypeError with the list of those that are taken."""
-    steps, kind = fixed_steps(estimator), closed_form(estimator)
-    model: Any = steps[-1] if steps else None
-    is_multinomial = kind is smooth.logistic and np.unique(rows.y).size > 2
-    ways = {getattr(model, name, "") for name in ("multi_class", "solver")}
-    is_one_by_one = is_multinomial and bool(ways & {"ovr", "liblinear"})
-    if is_one_by_one or not (kind or type(model) in _OTHERS):
-        raise TypeError(f"Got {estimator!r}, but the information criterion takes {_TAKEN}.")
-    is_huber, y = isinstance(model, HuberRegressor), rows.codes
-    if kind is not None:
-        penalty = read_regression(estimator)[1:]
-    else:  # scikit-learn does not halve Huber's penalty
-        penalty = float(model.alpha) * (1 + is_huber), not is_huber
-    design = linear_design(estimator, rows.X, *penalty)
-    Z, P = design.features, design.penalty
-    if is_multinomial:
-        likelihood = smooth.multinomial(y)
-        P = np.tile(P, likelihood.n_predictors)
-        return smooth.LinearFit(likelihood, [Z] * likelihood.n_predictors, P, False, 0 * P)
-    if kind is not None:
-        return design.fit(likelihood_of(kind, rows.y))
-    if is_huber:  # from least squares and the standard deviation of its residuals
-        coef = np.linalg.lstsq(Z, y)[0]
-        start, tables = np.append(coef, np.std(y - Z @ coef)), [Z, np.ones((y.size, 1))]
-        likelihood = smooth.huber(y, float(model.epsilon))
-        return smooth.LinearFit(likelihood, tables, np.append(P, 0.0), False, start)
-    power, link = float(getattr(model, "power", 2)), getattr(model, "link", "log")
-    has_log_link = link == "log" or (link == "auto" and power > 0)
-    return design.fit(smooth.tweedie(y, power, has_log_link))

@@ -5,24 +5,26 @@ from __future__ import annotations
 from contextlib import suppress
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from weighbridge.model_selection._criterion import ClosedForm, Criterion, Seed, Validator
 from weighbridge.model_selection._cross_validation import CrossValidation
-from weighbridge.model_selection._linear_fit import Likelihood, pseudo_inverse
+from weighbridge.model_selection._linear_fit import LinearFit, pseudo_inverse
 from weighbridge.model_selection._linear_models import (
-    LinearDesign,
+    PIPELINES,
+    closed_form,
     has_closed_form,
-    likelihood_of,
-    linear_design,
-    read_regression,
+    linear_fit,
 )
 from weighbridge.model_selection._losses import ROW_LOSSES, RowLoss, default_scoring, row_loss
+from weighbridge.model_selection._objective import ClosedForm, Criterion, Seed, WeightingObjective
 from weighbridge.model_selection._rows import SourceRows
 
 # A row determines its own prediction if its weighted leverage is within this of 1.
 _MIN_REST = 1e-9
+_TAKEN = (
+    "LinearRegression, Ridge, LogisticRegression with two classes and without an l1 penalty, "
+    "PoissonRegressor"
+)
 # With more columns, folds and a few candidates take less time than a closed form.
 MAX_COLUMNS = 100
 
@@ -43,10 +45,6 @@ class LeaveOneOut(Criterion):
     validation : weighting, optional
         As in `CrossValidation`.
 
-    See Also
-    --------
-    CrossValidation, HoldOut, InformationCriterion
-
     Notes
     -----
     Takes LinearRegression, Ridge, LogisticRegression with two classes and no l1 penalty,
@@ -60,13 +58,10 @@ class LeaveOneOut(Criterion):
     >>> from sklearn.linear_model import Ridge
     >>> from weighbridge.datasets import make_quadratic
     >>> from weighbridge.model_selection import LeaveOneOut
-    >>> from weighbridge.weighting import ERM, RIWERM
+    >>> from weighbridge.weighting import RIWERM
     >>> data = make_quadratic(random_state=0)
-    >>> plain, relative = (
-    ...     LeaveOneOut()(Ridge(), data.X, data.y, data.log_ratio, weighting(data.log_ratio))
-    ...     for weighting in (ERM(), RIWERM(0.8))
-    ... )
-    >>> gain = plain - relative
+    >>> rows = Ridge(), data.X, data.y, data.log_ratio
+    >>> gain = LeaveOneOut()(*rows, 0 * rows[-1]) - LeaveOneOut()(*rows, RIWERM(0.8)(rows[-1]))
     >>> gain.value > 2 * gain.standard_error
     True
     """
@@ -79,31 +74,33 @@ class LeaveOneOut(Criterion):
         self.scoring = scoring
         self.validation = validation
 
-    def _row_loss(self, estimator: BaseEstimator) -> RowLoss:
+    def _objective(
+        self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
+    ) -> WeightingObjective:
         scoring = default_scoring(estimator) if self.scoring is None else self.scoring
         # A closed form gives probabilities, but no margins.
-        known = {
-            name: loss
+        known = [
+            name
             for name, loss in sorted(ROW_LOSSES.items())
-            if loss.response != "decision_function" and row_loss(name, estimator) is not None
-        }
-        if scoring not in list(known):
+            if loss.response != "decision_function" and row_loss(name, estimator)
+        ]
+        if scoring not in known:
             raise ValueError(
                 f"Got scoring={scoring!r}, which is not a mean over rows for this kind of "
-                f"estimator; leave-one-out takes one of {list(known)}. Use "
+                f"estimator; leave-one-out takes one of {known}. Use "
                 "CrossValidation(scoring=...) for any other."
             )
-        return known[scoring]
-
-    def _validator(
-        self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
-    ) -> Validator:
-        loss = self._row_loss(estimator)
-        kind, strength, is_mean = read_regression(estimator)
-        design = linear_design(estimator, rows.X, strength, is_mean)
-        if design.features.shape[1] > self._max_columns:
+        if closed_form(estimator) is None:
+            raise TypeError(f"Got {estimator!r}, but leave-one-out takes {_TAKEN}, {PIPELINES}.")
+        if rows.classes is not None and rows.classes.size > 2:
+            raise ValueError(
+                f"Got {rows.classes.size} classes; leave-one-out of LogisticRegression takes two. "
+                "Use CrossValidation() for more."
+            )
+        fit = linear_fit(estimator, rows.X, rows.codes)
+        if fit.start.size > self._max_columns:
             raise ValueError(f"Got more than {self._max_columns} columns.")
-        return LeaveOneOutFormula(rows, design, likelihood_of(kind, rows.y), loss)
+        return LeaveOneOutObjective(rows, fit, ROW_LOSSES[scoring])
 
 
 class DefaultCriterion(LeaveOneOut):
@@ -111,54 +108,46 @@ class DefaultCriterion(LeaveOneOut):
 
     _max_columns = MAX_COLUMNS
 
-    def _validator(
+    def _objective(
         self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
-    ) -> Validator:
+    ) -> WeightingObjective:
         if has_closed_form(estimator, rows.y):
             with suppress(ValueError):  # as many columns as rows, or a table that folds may fit
-                return super()._validator(estimator, rows, n_jobs, seed)
-        return CrossValidation()._validator(estimator, rows, n_jobs, seed)
+                return super()._objective(estimator, rows, n_jobs, seed)
+        return CrossValidation()._objective(estimator, rows, n_jobs, seed)
 
 
-class LeaveOneOutFormula(ClosedForm):
+class LeaveOneOutObjective(ClosedForm):
     """Leave-one-out: exact for squared error, one Newton step for other likelihoods."""
 
-    def __init__(
-        self, rows: SourceRows, design: LinearDesign, likelihood: Likelihood, loss: RowLoss
-    ) -> None:
-        super().__init__(rows)
-        self.row_loss: RowLoss = loss
-        self._features, self._fit = design.features, design.fit(likelihood)
+    def __init__(self, rows: SourceRows, fit: LinearFit, loss: RowLoss) -> None:
         unweighted = rows.fit_weights(np.ones(rows.y.size))
-        self._fit.start = self._fit.solve(unweighted)[0]
-        self._held_out = np.flatnonzero(~np.isnan(self._predictors(unweighted)))
-        if not self._held_out.size:
+        fit.start = fit.solve(unweighted)[0]
+        self._fit, self._loss = fit, loss
+        # Rows that determine their own prediction in the unweighted fit are left out.
+        self._scored = np.flatnonzero(~np.isnan(self._predictors(unweighted)))
+        if not self._scored.size:
             raise ValueError(
-                f"Got {rows.y.size} source rows for {self._features.shape[1]} columns: every "
-                "row determines its own prediction, and leaving one out says nothing. Use "
-                "CrossValidation(), fewer columns, or a penalty."
+                f"Got {rows.y.size} source rows for {fit.start.size} columns: every row determines "
+                "its own prediction, and leaving one out says nothing. Use CrossValidation(), "
+                "fewer columns, or a penalty."
             )
+        super().__init__(rows, rows.unit_weights[self._scored])
 
-    @property
-    def held_out(self) -> npt.NDArray[np.intp]:
-        """Numbers of the rows that do not determine their own prediction in the unweighted fit."""
-        return self._held_out
-
-    def score(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return losses and predictions of the rows by the fits without them."""
-        eta = self._predictors(weights)[self._held_out]
-        likelihood, codes = self._fit.likelihood, self.rows.codes[self._held_out]
-        predictions = likelihood.response(eta)
-        if self.row_loss.scoring == likelihood.scoring == "neg_log_loss":
+    def losses(self, weights: np.ndarray) -> np.ndarray:
+        """Return the losses of the rows by the fits without them."""
+        eta = self._predictors(weights)[self._scored]
+        likelihood, codes = self._fit.likelihood, self.rows.codes[self._scored]
+        if self._loss.scoring == likelihood.scoring == "neg_log_loss":
             losses = np.logaddexp(0.0, eta) - codes * eta  # more digits than from probabilities
         else:
-            losses = self.row_loss.loss(codes, predictions)
+            losses = self._loss.loss(codes, likelihood.response(eta))
         if not np.isfinite(losses).all():
             raise ValueError(
                 "a single row determines its own prediction under these weights, so its held-out "
                 "loss does not exist"
             )
-        return losses, predictions
+        return losses
 
     @np.errstate(under="ignore")
     def _predictors(self, weights: np.ndarray) -> np.ndarray:
@@ -167,12 +156,12 @@ class LeaveOneOutFormula(ClosedForm):
         This is ``eta + q w l' / (1 - q w l'')`` with ``q = x' H^-1 x`` (mathematics, section 3).
         It is NaN if the row determines its own prediction.
         """
-        fit = self._fit
-        theta, hessian = fit.solve(weights)
-        eta = fit.predictors(theta)
-        _, slope, curvature = fit.likelihood.terms(eta)
-        spread = self._features @ pseudo_inverse(hessian)
-        influence = np.einsum("ij,ij->i", spread, self._features) * weights
+        (features,) = self._fit.tables
+        theta, hessian = self._fit.solve(weights)
+        eta = self._fit.predictors(theta)
+        _, slope, curvature = self._fit.likelihood.terms(eta)
+        spread = features @ pseudo_inverse(hessian)
+        influence = np.einsum("ij,ij->i", spread, features) * weights
         rest = 1 - influence * curvature[:, 0, 0]
         rest[rest < _MIN_REST] = np.nan
         return np.asarray(eta[:, 0] + influence * slope[:, 0] / rest)

@@ -10,30 +10,34 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import boxcox, expit, gammaln, logsumexp, softmax
 
-# Losses of shape (n,), slopes (n, k) and curvatures (n, k, k) in k linear predictors.
+# Losses of shape (n,), slopes (n, k) and curvatures (n, k, k) in k predictors.
 Terms: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Losses and gradients of the rows, and the weighted sum of their Hessians, in all parameters.
 Derivatives: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+# exp overflows beyond; a Newton step that lands there is damped.
+_MAX_EXPONENT = 700.0
 # Eigenvalues below this share of the largest are rounding errors.
 ROUNDING = 1e-12
 # Largest squared Newton decrement of a solution, relative to its value, and number of steps.
 _TOLERANCE, _MAX_STEPS = 1e-18, 200
-# exp overflows beyond; a Newton step that lands there is damped.
-_MAX_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The losses of rows with labels y, as a function of k linear predictors of shape (n, k)."""
+    """The losses of rows with labels y, as a function of predictors of shape (n, k).
+
+    The first `n_linear` predictors are linear in the features, and the other `n_scales` constant.
+    """
 
     terms: Callable[[np.ndarray], Terms]
     y: np.ndarray
-    n_predictors: int = 1
+    n_linear: int = 1
+    n_scales: int = 0
     # The scorer with the same minimum, and predictions at one predictor, for leave-one-out.
     scoring: str = ""
     response: Callable[[np.ndarray], np.ndarray] = np.asarray
-    # Linear predictor of a constant model.
-    level: float = 0.0
+    # Linear predictor of a fit to start from.
+    level: np.ndarray | float = 0.0
 
     @property
     def is_quadratic(self) -> bool:
@@ -51,22 +55,10 @@ def normal(y: np.ndarray) -> Likelihood:
     return Likelihood(terms, y, scoring="neg_mean_squared_error")
 
 
-def normal_with_variance(y: np.ndarray) -> Likelihood:
-    """Return ``((y - eta)^2 / v + log(2 pi v)) / 2``; the variance v is the second predictor."""
-
-    def terms(eta: np.ndarray) -> Terms:
-        error, v = eta[:, 0] - y, eta[:, 1]
-        ratio = error**2 / v
-        slope = np.column_stack([error / v, (1 - ratio) / (2 * v)])
-        mixed, corner = -error / v**2, (2 * ratio - 1) / (2 * v**2)
-        curvature = np.stack([1 / v, mixed, mixed, corner], axis=1).reshape(-1, 2, 2)
-        return (ratio + np.log(2 * np.pi * v)) / 2, slope, curvature
-
-    return Likelihood(terms, y, n_predictors=2)
-
-
 def logistic(y: np.ndarray) -> Likelihood:
-    """Return ``log(1 + exp(eta)) - y eta`` of two classes, y in {0, 1}."""
+    """Return ``log(1 + exp(eta)) - y eta`` of classes 0 and 1; see `multinomial` for more."""
+    if y.max() > 1:
+        return multinomial(y)
 
     def terms(eta: np.ndarray) -> Terms:
         eta, mean = eta[:, 0], expit(eta)
@@ -79,29 +71,14 @@ def logistic(y: np.ndarray) -> Likelihood:
     return Likelihood(terms, y, scoring="neg_log_loss", response=response)
 
 
-def poisson(y: np.ndarray) -> Likelihood:
-    """Return ``exp(eta) - y eta + log(y!)`` of counts."""
-
-    def mean_of(eta: np.ndarray) -> np.ndarray:
-        return np.asarray(np.exp(np.minimum(eta, _MAX_EXPONENT)))
-
-    def terms(eta: np.ndarray) -> Terms:
-        mean = mean_of(eta)
-        loss = mean[:, 0] - y * eta[:, 0] + gammaln(y + 1)
-        return loss, mean - y[:, None], mean[:, :, None]
-
-    level, scoring = float(np.log(y.mean() or 1.0)), "neg_mean_poisson_deviance"
-    return Likelihood(terms, y, scoring=scoring, response=mean_of, level=level)
-
-
 def multinomial(y: np.ndarray) -> Likelihood:
     """Return the negative log likelihood of classes, in orthonormal contrasts of their scores.
 
-    The contrasts leave no redundant parameter, and the squared norm of the coefficients, which
-    scikit-learn penalises, as it is.
+    The contrasts leave no redundant parameter, and keep the squared norm of the coefficients,
+    which scikit-learn penalises.
     """
     n_classes = int(y.max()) + 1
-    indicators, contrasts = np.eye(n_classes)[y], helmert(n_classes).T
+    indicators, contrasts = np.eye(n_classes)[y.astype(int)], helmert(n_classes).T
 
     def terms(eta: np.ndarray) -> Terms:
         scores = eta @ contrasts.T
@@ -112,7 +89,26 @@ def multinomial(y: np.ndarray) -> Likelihood:
         curvature = second - mean[:, :, None] * mean[:, None, :]
         return loss, (probabilities - indicators) @ contrasts, curvature
 
-    return Likelihood(terms, y, n_predictors=n_classes - 1)
+    return Likelihood(terms, y, n_linear=n_classes - 1)
+
+
+def poisson(y: np.ndarray) -> Likelihood:
+    """Return ``exp(eta) - y eta + log(y!)`` of counts."""
+    if (y < 0).any():
+        raise ValueError(
+            f"Got a negative label ({y.min():g}). PoissonRegressor needs labels of 0 or more."
+        )
+
+    def response(eta: np.ndarray) -> np.ndarray:
+        return np.asarray(np.exp(np.minimum(eta, _MAX_EXPONENT)))
+
+    def terms(eta: np.ndarray) -> Terms:
+        mean = response(eta)
+        loss = mean[:, 0] - y * eta[:, 0] + gammaln(y + 1)
+        return loss, mean - y[:, None], mean[:, :, None]
+
+    level, scoring = float(np.log(y.mean() or 1.0)), "neg_mean_poisson_deviance"
+    return Likelihood(terms, y, scoring=scoring, response=response, level=level)
 
 
 def tweedie(y: np.ndarray, power: float, has_log_link: bool) -> Likelihood:
@@ -137,7 +133,10 @@ def tweedie(y: np.ndarray, power: float, has_log_link: bool) -> Likelihood:
 
 
 def huber(y: np.ndarray, epsilon: float) -> Likelihood:
-    """Return ``sigma + H((y - eta) / sigma) sigma``, H a square up to epsilon, then sigma."""
+    """Return ``sigma + H((y - eta) / sigma) sigma``; the scale sigma is the second predictor.
+
+    H is a square up to epsilon, and a line beyond.
+    """
 
     def terms(eta: np.ndarray) -> Terms:
         residual, sigma = (y - eta[:, 0]) / eta[:, 1], eta[:, 1]
@@ -148,7 +147,7 @@ def huber(y: np.ndarray, epsilon: float) -> Likelihood:
         outer = curvature[:, None, None] * along[:, :, None] * along[:, None, :]
         return loss, np.column_stack([-2 * clipped, 1 - clipped**2]), outer
 
-    return Likelihood(terms, y, n_predictors=2)
+    return Likelihood(terms, y, n_scales=1, level=y)
 
 
 def scaled_eigen(hessian: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -171,7 +170,6 @@ def pseudo_inverse(hessian: np.ndarray) -> np.ndarray:
     return np.asarray((basis * reciprocal) @ basis.T)
 
 
-@dataclass
 class LinearFit:
     """Minimises ``sum w l(Z theta) + c theta' P theta / 2`` for a diagonal P.
 
@@ -180,18 +178,24 @@ class LinearFit:
     coefficients of all of them.
     """
 
-    likelihood: Likelihood
-    tables: list[np.ndarray]
-    diagonal: np.ndarray
-    is_mean: bool
-    start: np.ndarray
+    def __init__(
+        self, likelihood: Likelihood, features: np.ndarray, penalty: np.ndarray, *, is_mean: bool
+    ) -> None:
+        n_linear, n_scales = likelihood.n_linear, likelihood.n_scales
+        self.likelihood, self.is_mean = likelihood, is_mean
+        self.tables = [features] * n_linear + [np.ones((len(features), 1))] * n_scales
+        self.diagonal = np.append(np.tile(penalty, n_linear), np.zeros(n_scales))
+        coef = np.linalg.lstsq(features, np.full(len(features), likelihood.level))[0]
+        scale = np.std(likelihood.y - features @ coef)
+        # Parameters to start from.
+        self.start = np.append(np.tile(coef, n_linear), np.full(n_scales, scale))
 
     def penalty(self, weights: np.ndarray) -> np.ndarray:
         """Return the diagonal of the penalty."""
         return self.diagonal * (weights.sum() if self.is_mean else 1.0)
 
     def predictors(self, theta: np.ndarray) -> np.ndarray:
-        """Return the linear predictors of the rows, of shape (n, k)."""
+        """Return the predictors of the rows, of shape (n, k)."""
         sizes = np.cumsum([Z.shape[1] for Z in self.tables])[:-1]
         pairs = zip(self.tables, np.split(theta, sizes), strict=True)
         return np.column_stack([Z @ coef for Z, coef in pairs])

@@ -25,8 +25,6 @@ class Scores:
         One loss for each row, or for each fold if the metric is not a mean over rows.
     weights : ndarray of shape (n_units,)
         Weight of each loss in the mean.
-    predictions : ndarray, optional
-        The held-out predictions that the losses belong to.
     penalties : ndarray of shape (n_units,), optional
         The part of the losses that `information_criterion` has added to them.
 
@@ -42,34 +40,36 @@ class Scores:
     >>> import numpy as np
     >>> from weighbridge.model_selection import Scores
     >>> first = Scores(np.array([1.0, 2.0, 3.0]), np.ones(3))
-    >>> second = Scores(np.array([1.1, 2.2, 3.3]), np.ones(3))
-    >>> round(first.value, 6), round(first.standard_error, 6)
-    (2.0, 0.57735)
-    >>> difference = first - second
+    >>> difference = first - Scores(np.array([1.1, 2.2, 3.3]), np.ones(3))
     >>> round(difference.value, 6), round(difference.standard_error, 6)
     (-0.2, 0.057735)
     """
 
     losses: np.ndarray
     weights: np.ndarray
-    predictions: np.ndarray | None = None
     penalties: np.ndarray | None = None
+
+    def _shares(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the losses with positive weight, and their shares of the total weight."""
+        used = self.weights > 0
+        shares = self.weights[used] / self.weights[used].max()  # Sums must not overflow.
+        return self.losses[used], shares / shares.sum()
 
     @property
     def value(self) -> float:
         """Weighted mean of the losses."""
-        used, shares = unit_shares(self.weights)
-        return float(self.losses[used] @ shares)
+        losses, shares = self._shares()
+        return float(losses @ shares)
 
     @property
     def standard_error(self) -> float:
         """Standard error of the weighted mean; NaN for fewer than two units."""
-        used, shares = unit_shares(self.weights)
+        losses, shares = self._shares()
         n = shares.size
         if n < 2:
             return float("nan")
         # BLAS scales before it squares, so that large losses do not overflow.
-        return float(np.sqrt(n / (n - 1)) * norm(shares * (self.losses[used] - self.value)))
+        return float(np.sqrt(n / (n - 1)) * norm(shares * (losses - self.value)))
 
     @property
     def effective_parameters(self) -> float:
@@ -90,13 +90,6 @@ class Scores:
         return Scores(self.losses - other.losses, self.weights)
 
 
-def unit_shares(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a mask of the units with positive weight, and their shares of the total."""
-    used = weights > 0
-    shares = weights[used] / weights[used].max()  # sums of large weights must not overflow
-    return used, shares / shares.sum()
-
-
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """The losses of one candidate.
@@ -107,24 +100,18 @@ class Evaluation:
         The candidate.
     losses : array of shape (n_units,) or None
         One loss per unit (a row, or a fold), smaller is better; None if the candidate failed.
-    predictions : array or None
-        Held-out predictions, if the criterion has them.
     error : str or None
         Why the candidate failed.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from weighbridge.model_selection import Evaluation, Point
-    >>> Evaluation(Point(0.0, 1.0), losses=np.array([0.5, 1.5])).failed
-    False
     >>> Evaluation(Point(1.0, 1.0), losses=None, error="singular matrix").failed
     True
     """
 
     point: Point
     losses: np.ndarray | None
-    predictions: np.ndarray | None = None
     error: str | None = None
 
     @property
@@ -175,20 +162,12 @@ class SearchResult:
     @cached_property
     def values(self) -> np.ndarray:
         """Weighted mean loss of every candidate; NaN if it failed."""
-        used, shares = unit_shares(self.unit_weights)
-        values = np.full(len(self.evaluations), np.nan)
-        for index, evaluation in enumerate(self.evaluations):
-            if evaluation.losses is not None and not evaluation.failed:
-                values[index] = evaluation.losses[used] @ shares
-        return values
+        return np.array([np.nan if s is None else s.value for s in self._all_scores])
 
     @cached_property
     def standard_errors(self) -> np.ndarray:
         """Standard error of every value by itself; that of a `difference` is usually smaller."""
-        errors = np.full(len(self.evaluations), np.nan)
-        for index in np.flatnonzero(np.isfinite(self.values)).tolist():
-            errors[index] = self._scores(index).standard_error
-        return errors
+        return np.array([np.nan if s is None else s.standard_error for s in self._all_scores])
 
     @property
     def failures(self) -> list[tuple[Point, str]]:
@@ -226,14 +205,13 @@ class SearchResult:
             Its position among the evaluations.
         """
         lam, alpha = point
-        for index, evaluation in enumerate(self.evaluations):
-            same = evaluation.point.lam == lam
-            if same and (lam in (0, 1) or evaluation.point.alpha == alpha):
-                return index
-        raise ValueError(
-            f"Got lam={lam}, alpha={alpha}, which is not among the {len(self.evaluations)} "
-            "candidates. `points` lists them."
-        )
+        same = (self.points[:, 0] == lam) & ((self.points[:, 1] == alpha) | (lam in (0, 1)))
+        if not same.any():
+            raise ValueError(
+                f"Got lam={lam}, alpha={alpha}, which is not among the {len(self.evaluations)} "
+                "candidates. `points` lists them."
+            )
+        return int(same.argmax())
 
     def difference(self, first: int, second: int) -> Scores:
         """Return the losses of one candidate minus those of another, paired by unit.
@@ -272,24 +250,25 @@ class SearchResult:
             )
         return similar
 
+    @cached_property
+    def _all_scores(self) -> list[Scores | None]:
+        """Return the scores of every candidate, None if it failed."""
+        return [
+            None if each.losses is None or each.failed else Scores(each.losses, self.unit_weights)
+            for each in self.evaluations
+        ]
+
     def _scores(self, index: int) -> Scores:
-        evaluation = self.evaluations[index]
-        if evaluation.losses is None or evaluation.failed:
+        scores, evaluation = self._all_scores[index], self.evaluations[index]
+        if scores is None:
             raise ValueError(
                 f"Got candidate {index}, {evaluation.point}, which failed ({evaluation.error}) and "
                 "has no losses to compare. Choose one whose value is not NaN."
             )
-        return Scores(evaluation.losses, self.unit_weights)
+        return scores
 
     def __repr__(self) -> str:
-        number = len(self.evaluations)
-        if np.isnan(self.values).all():
-            return f"<SearchResult of {number} failed evaluations>"
-        lam, alpha = self.best
-        best = f"lam={lam:g}, alpha={alpha:g}, value {self.values[self.best_index]:.6g}"
-        return f"<SearchResult of {number} evaluations, best {best}>"
-
-    def __str__(self) -> str:
+        """Return a table of the best candidates, ERM and IWERM."""
         lines = [f"{'lam':>7} {'alpha':>7} {'value':>12} {'std. error':>12}"]
         order = np.argsort(self.values, kind="stable").tolist()
         ends = np.flatnonzero(np.isin(self.points[:, 0], (0, 1))).tolist()

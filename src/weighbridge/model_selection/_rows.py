@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import (
+    _safe_indexing,
+    assert_all_finite,
+    check_consistent_length,
+    column_or_1d,
+    get_tags,
+    indexable,
+)
+from sklearn.utils.multiclass import check_classification_targets
 
 from weighbridge.ratios import effective_sample_size
 from weighbridge.tables import check_sample_weight, is_frame, take_rows, unmasked
@@ -63,19 +69,16 @@ def source_rows(
     validation: Any,
 ) -> SourceRows:
     """Check the rows and leave out those whose sample weight is 0."""
-    X = np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0]
-    X, y = unmasked(X), unmasked(y, "y")
-    n = _num_samples(X)
-    if n < 2:
+    X = unmasked(np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0])
+    labels = column_or_1d(unmasked(y, "y"))
+    log_ratio = np.asarray(unmasked(log_ratio, "log_ratio"), dtype=float)
+    check_consistent_length(X, labels, log_ratio)
+    if labels.size < 2:
         raise ValueError(
-            f"Got n_samples={n} source rows. Choosing a weighting holds rows out and takes at "
-            "least 2, and a few dozen to be of use."
+            f"Got n_samples={labels.size} source rows. Choosing a weighting holds rows out and "
+            "takes at least 2, and a few dozen to be of use."
         )
-    labels, log_ratio = np.asarray(y), np.asarray(unmasked(log_ratio, "log_ratio"), dtype=float)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    _check_shapes(n, labels, log_ratio)
-    sample_weight, numbers = check_sample_weight(sample_weight, n), None
+    sample_weight, numbers = check_sample_weight(sample_weight, labels.size), None
     if sample_weight is not None and not sample_weight.all():
         numbers = np.flatnonzero(sample_weight > 0)
         X, labels = table_rows(X, numbers), labels[numbers]
@@ -85,7 +88,9 @@ def source_rows(
     log_ratio = mean_one_log_ratio(log_ratio, sample_weight)
     weighting = weighting_or_default(RIWERM(0.9) if validation is None else validation)
     weights = source_weights(weighting, log_ratio, sample_weight)
-    classes = _classes(estimator, labels)
+    classes = _classes(labels) if is_classifier(estimator) else None
+    if classes is None:
+        assert_all_finite(labels.astype(float), input_name="y")
     return SourceRows(X, labels, log_ratio, sample_weight, weights, classes, numbers)
 
 
@@ -94,48 +99,15 @@ def table_rows(X: Any, numbers: np.ndarray) -> Any:
     return take_rows(X, numbers) if is_frame(X) else _safe_indexing(X, numbers)
 
 
-def _check_shapes(n: int, y: np.ndarray, log_ratio: np.ndarray) -> None:
-    if y.ndim != 1:
-        raise ValueError(
-            f"Got y of shape {y.shape}. Choosing a weighting takes one label for each row. Fit "
-            "one model for each output."
-        )
-    if y.shape != (n,) or log_ratio.shape != (n,):
-        raise ValueError(
-            f"Got X with {n} rows, y of shape {y.shape} and log_ratio of shape "
-            f"{log_ratio.shape}; all need one entry for each row."
-        )
-
-
-def _classes(estimator: BaseEstimator, y: np.ndarray) -> np.ndarray | None:
-    if not is_classifier(estimator):
-        _check_numbers(y)
-        return None
-    kind = type_of_target(y)
-    if kind not in ("binary", "multiclass"):
-        raise ValueError(f"Unknown label type: {kind}. A classifier needs one class for each row.")
+def _classes(y: np.ndarray) -> np.ndarray:
+    check_classification_targets(y)
     classes = np.unique(y)
     if classes.size < 2:
         raise ValueError(
             f"Got only one class ({classes[0]!r}) in all {y.size} source rows that count. A "
             "classifier needs rows of at least two classes."
         )
-    return classes
-
-
-def _check_numbers(y: np.ndarray) -> None:
-    try:
-        finite = np.isfinite(y.astype(float))
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Got y of type {y.dtype} that is not numbers. A regressor needs one number for each "
-            "row."
-        ) from None
-    if not finite.all():
-        raise ValueError(
-            f"Got y with NaN or infinite values in {int((~finite).sum())} of {y.size} source rows "
-            "that count. Leave these rows out."
-        )
+    return np.asarray(classes)
 
 
 class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import isfinite, nan
+from math import nan
 from numbers import Integral
 from typing import Protocol, TypeAlias
 
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from weighbridge.model_selection._points import Bounds, Point, canonical, named_points
 from weighbridge.model_selection._result import Evaluation, Scores, SearchResult
+from weighbridge.tables import check_count
 
 # Returns the next points for all evaluations so far; none if no other is worth its cost.
 Proposal: TypeAlias = Callable[[tuple[Evaluation, ...]], Sequence[Point]]
@@ -29,15 +30,10 @@ class Objective(Protocol):
     """What a search minimises; see `Search`."""
 
     @property
-    def log_ratio(self) -> np.ndarray:
-        """Log density ratios of the rows."""
-
+    def log_ratio(self) -> np.ndarray: ...
     @property
-    def unit_weights(self) -> np.ndarray:
-        """Weight of each unit's loss."""
-
-    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
-        """Evaluate the points lazily, in order."""
+    def unit_weights(self) -> np.ndarray: ...
+    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]: ...
 
 
 class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
@@ -88,11 +84,7 @@ def evaluate_points(
     objective: Objective, points: Sequence[Point], progress: Progress | None = None
 ) -> SearchResult:
     """Evaluate the given points and no others."""
-    return _run(objective, _all_at_once(points), len(points), progress)
-
-
-def _all_at_once(points: Sequence[Point]) -> Proposal:
-    return lambda evaluations: () if evaluations else points
+    return _run(objective, lambda done: () if done else points, len(points), progress)
 
 
 def _run(
@@ -112,11 +104,18 @@ def _run(
         for point in points:
             evaluation = _checked(next(stream, None), point, units)
             evaluations += (evaluation,)
+            if evaluation.losses is not None:
+                least = float(np.fmin(least, Scores(evaluation.losses, units).value))
             if progress is not None:
-                if evaluation.losses is not None:
-                    least = float(np.fmin(least, Scores(evaluation.losses, units).value))
                 progress(evaluation, len(evaluations), planned, least)
-    _check_successes(evaluations)
+    if evaluations and all(evaluation.failed for evaluation in evaluations):
+        point, message = evaluations[0].point, evaluations[0].error
+        raise AllFailedError(
+            f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
+            f"alpha={point.alpha:g}) with: {message}. Where every weighting fails, the cause is "
+            "seldom the weights: check whether the estimator fits these rows by itself, whether "
+            "each fold has rows of every class, and whether the metric takes sample_weight."
+        )
     return SearchResult(evaluations, units, converged=len(evaluations) < planned)
 
 
@@ -136,22 +135,11 @@ def _checked(evaluation: Evaluation | None, point: Point, units: np.ndarray) -> 
             f"The objective returned losses of shape {losses.shape} at {point}, but has "
             f"{units.size} unit weights. It must return one loss for each."
         )
-    # A finite sum has finite terms, and takes less time.
-    if not isfinite(losses.sum()) and (bad := int((~np.isfinite(losses[units > 0])).sum())):
-        message = f"{bad} of {losses.size} losses are NaN or infinite"
+    n_bad = int((~np.isfinite(losses[units > 0])).sum())
+    if n_bad:
+        message = f"{n_bad} of {losses.size} losses are NaN or infinite"
         return replace(evaluation, losses=None, error=message)
     return replace(evaluation, losses=losses)
-
-
-def _check_successes(evaluations: Sequence[Evaluation]) -> None:
-    if evaluations and all(evaluation.failed for evaluation in evaluations):
-        point, message = evaluations[0].point, evaluations[0].error
-        raise AllFailedError(
-            f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
-            f"alpha={point.alpha:g}) with: {message}. Where every weighting fails, the cause is "
-            "seldom the weights: check whether the estimator fits these rows by itself, whether "
-            "each fold has rows of every class, and whether the metric takes sample_weight."
-        )
 
 
 class GridSearch(Search):
@@ -165,13 +153,9 @@ class GridSearch(Search):
 
     Examples
     --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from weighbridge.datasets import make_cubic
-    >>> from weighbridge.model_selection import GridSearch, LeaveOneOut
-    >>> data = make_cubic(random_state=0)
-    >>> objective = LeaveOneOut().objective(LinearRegression(), data.X, data.y, data.log_ratio)
-    >>> len(GridSearch(lam=[0.2, 0.4, 0.6], alpha=2)(objective).points)
-    10
+    >>> from weighbridge.model_selection import GridSearch
+    >>> [tuple(point) for point in GridSearch(lam=[0.2], alpha=2).points()]
+    [(0.0, 1.0), (1.0, 1.0), (0.8, 3.0), (0.5, 1.0), (0.2, 1.0), (0.2, 3.0)]
     """
 
     def __init__(self, lam: int | Sequence[float] = 11, alpha: int | Sequence[float] = 3) -> None:
@@ -180,7 +164,7 @@ class GridSearch(Search):
 
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposal, int]:
         points = self.points(bounds)
-        return _all_at_once(points), len(points)
+        return lambda done: () if done else points, len(points)
 
     def points(self, bounds: Bounds = Bounds()) -> list[Point]:  # noqa: B008
         """Return the points in order of evaluation, without any weights twice."""
@@ -193,9 +177,8 @@ class GridSearch(Search):
 def _values(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -> list[float]:
     """Return the checked values of one axis of a grid."""
     low, high = bounds
-    if not isinstance(given, bool) and isinstance(given, Integral):
-        if given < 1:
-            raise ValueError(f"Got {name}={given}, but a grid has at least 1 value of {name}.")
+    if isinstance(given, Integral):
+        check_count(name, given, 1)
         spaced = np.linspace(low, high, int(given) if low < high else 1).tolist()
         # linspace gives 0.30000000000000004; readers expect the shortest decimal next to it.
         return [min(max(round(value, 12), low), high) for value in spaced]
@@ -203,14 +186,9 @@ def _values(name: str, given: int | Sequence[float], bounds: tuple[float, float]
         values = [float(value) for value in given]  # type: ignore[union-attr]
     except (TypeError, ValueError):
         values = []
-    if not values:
+    outside = [value for value in values if not low <= value <= high]
+    if outside or not values:
         raise ValueError(
-            f"Got {name}={given!r}, but expected how many values of {name} to try, or the values."
+            f"Got {name}={given!r}, but expected a number of values, or values within {bounds}."
         )
-    for value in values:
-        if not low <= value <= high:
-            raise ValueError(
-                f"Got {name}={value} in the grid, which is outside the bounds {bounds}. Leave it "
-                "out or widen the bounds."
-            )
     return values

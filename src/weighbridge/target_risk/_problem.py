@@ -26,7 +26,7 @@ from weighbridge._estimators import (
 )
 from weighbridge.domain import Support, covered_rows, outside_support
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
+from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, fit_by_kind
 from weighbridge.model_selection import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.ratios import (
     OverlapJudgement,
@@ -84,15 +84,16 @@ class RiskProblem:
         question.check_folds(_num_samples(X))
         self.n_folds = int(question.cv)
         self._given = X, y, sample_weight
-        by_kind = _frozen_ratio(estimator, X, y, X_target, question, Seen(support), step)
-        self.ratio, self.kind, self._other, seen = by_kind
+        by_kind = _frozen_ratio(estimator, X, y, X_target, question, support, step)
+        self.ratio, self.kind, self._other, domain = by_kind
         log_ratio = source_log_ratio(self.ratio, X, sample_weight, y)
         # where labels are weighted, forecasts made for the source mislead: weights go all the way
         self.by_label = hasattr(self.ratio, "score_labels")
         self.bridge = Geodesic() if self.by_label else BRIDGED
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, self.bridge)
         # what told the kind serves a diagnosis of the same rows, by the same seed
-        self.seen = seen if self.rows.numbers is None and random_state == 0 else Seen()
+        is_same = self.rows.numbers is None and random_state == 0
+        self.support, self.domain = (support, domain) if is_same else (None, None)
         # as the ratio gives it; that of `rows` has mean 1
         self.log_ratio = log_ratio if self.rows.numbers is None else log_ratio[self.rows.numbers]
         self._check_classes(question.cv)
@@ -150,7 +151,7 @@ class RiskProblem:
     @cached_property
     def overlap(self) -> OverlapJudgement:
         """The judgement for one parameter."""
-        support = self.seen.support or outside_support(self.rows.X, self.X_target)
+        support = self.support or outside_support(self.rows.X, self.X_target)
         return judge_weights(self.shares, support.share, beyond=share_beyond(self.ratio))
 
     @cached_property
@@ -290,7 +291,7 @@ def _frozen_ratio(
     y: Any,
     X_target: Any,
     question: Question,
-    seen: Seen,
+    support: Support | None,
     step: Step | None,
 ) -> ByKind:
     """Return the ratio, fitted if it is not yet, so that copies keep it, and the kind of shift."""
@@ -300,11 +301,11 @@ def _frozen_ratio(
         shift = estimator.shift if shift == AUTO and estimator.shift == LABEL else shift
     if ratio is not None and is_fitted(check_ratio(ratio)):
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
-        return ByKind(ratio if lasting else FrozenEstimator(ratio), seen=seen)
+        return ByKind(ratio if lasting else FrozenEstimator(ratio))
     by_kind = is_default(ratio) and (shift == LABEL or (shift == AUTO and is_classifier(estimator)))
     if by_kind:
         numbers = not is_classifier(estimator)
-        fitted = fit_by_kind(shift, X, y, X_target, numbers=numbers, seen=seen, step=step)
+        fitted = fit_by_kind(shift, X, y, X_target, numbers=numbers, support=support, step=step)
     else:
-        fitted = ByKind(fit_ratio(X, X_target, ratio, y=y), seen=seen)
+        fitted = ByKind(fit_ratio(X, X_target, ratio, y=y))
     return fitted._replace(ratio=FrozenEstimator(fitted.ratio))

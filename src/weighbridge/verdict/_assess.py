@@ -194,8 +194,8 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
                 confidence=question.confidence,
                 random_state=problem.random_state,
                 kind=problem.kind,
-                support=problem.seen.support,
-                domain=problem.seen.domain,
+                support=problem.support,
+                domain=problem.domain,
             )
             stage.reach(stage.done + _DIAGNOSED - _KIND)
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
