@@ -112,10 +112,10 @@ def test_every_candidate_keeps_its_model(verdict, toy):
 def test_a_verdict_keeps_what_pictures_are_drawn_from(verdict, toy):
     X, _, X_target = toy
     diagnosis, problem = verdict._diagnosis, verdict._problem
-    assert np.exp(diagnosis.scores.log_ratio).mean() == pytest.approx(1)
+    assert np.exp(diagnosis.log_ratio).mean() == pytest.approx(1)
     # one scale for both samples: a row of either has one ratio
     raw = problem.ratio.score_samples(np.vstack([X[:3], X_target[:3]]))
-    both = np.append(diagnosis.scores.log_ratio[:3], diagnosis.scores.log_ratio_target[:3])
+    both = np.append(diagnosis.log_ratio[:3], diagnosis.log_ratio_target[:3])
     assert np.ptp(raw - both) < 1e-12
     assert diagnosis.domain.log_odds.shape == (X.shape[0] + X_target.shape[0],)
     assert {"_problem", "_diagnosis"} & verdict.to_dict().keys() == set()

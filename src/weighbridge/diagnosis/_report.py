@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from weighbridge._findings import (
     NAMED,
+    Brief,
     Card,
     Estimate,
     Finding,
@@ -86,7 +87,7 @@ def summarize_weights(weights: ArrayLike) -> WeightSummary:
 
 
 @dataclass(frozen=True, repr=False)
-class ShiftReport(Record):
+class ShiftReport(Brief, Record):
     """What `diagnose` returns: whether there is shift, where, and whether weights can correct it.
 
     Parameters
@@ -123,6 +124,10 @@ class ShiftReport(Record):
     ('strong', 'enough')
     """
 
+    _first: ClassVar[tuple[str, ...]] = (
+        *("shift", "overlap", "auc", "attribution"),
+        *("balance", "weights", "findings", "to_dict"),
+    )
     n_source: int
     n_target: int
     weighting: str

@@ -249,10 +249,10 @@ class InformationObjective(ClosedForm):
     def warn_if_too_low(self) -> None:
         """Warn if the criterion may be too low by 5 % or more."""
         ratio, plain = self.unit_weights, self.rows.fit_weights(np.ones(self.rows.y.size))
-        with np.errstate(all="ignore"):  # a perfect fit has no gradients
-            size = np.full(plain.size, np.nan)
-            with suppress(ValueError):
-                size = np.sqrt(np.asarray(self.scores(plain).penalties) / plain)
+        ess = np.nan
+        # A perfect fit has no gradients.
+        with np.errstate(all="ignore"), suppress(ValueError):
+            size = np.sqrt(np.asarray(self.scores(plain).penalties) / plain)
             ess = effective_sample_size(ratio * size)
         share, parameters = ratio.max() / ratio.sum(), self.n_parameters
         if ess < MIN_ROWS * parameters or share > MAX_SHARE:
