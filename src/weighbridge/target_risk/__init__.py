@@ -1,34 +1,33 @@
-"""What a model will lose on the target, estimated without target labels."""
+"""Expected loss of a model on the target, estimated without target labels."""
 
-from weighbridge.target_risk._assessed import (
-    Assessed,
-    assess_again,
-    assess_metrics,
-    assess_procedures,
-    paired_change,
-)
 from weighbridge.target_risk._few_labels import (
     Relation,
     Sample,
     by_labels,
     compare_relation,
     forecast_labels,
-    forecast_losses,
     label_values,
+    value_of,
     with_forecast,
 )
-from weighbridge.target_risk._held_out import base_of
-from weighbridge.target_risk._problem import RiskProblem
-from weighbridge.target_risk._question import (
-    NAMES,
-    Measure,
-    Question,
-    check_arguments,
-    find_measure,
+from weighbridge.target_risk._forecast import forecast_losses
+from weighbridge.target_risk._interval import (
+    RiskComparison,
+    RiskEstimate,
+    judge_overlap,
+    mean_interval,
 )
-from weighbridge.target_risk._risk_estimate import RiskComparison, RiskEstimate
-from weighbridge.target_risk._risks import compare_risks, estimate_risk
-from weighbridge.target_risk._whole import value_of
+from weighbridge.target_risk._problem import NAMES, Measure, Question, RiskProblem, find_measure
+from weighbridge.target_risk._procedures import base_of, check_arguments
+from weighbridge.target_risk._risks import (
+    Assessed,
+    assess_held_out,
+    assess_metrics,
+    assess_procedures,
+    compare_risks,
+    estimate_risk,
+    paired_change,
+)
 
 # Public names; the others serve the packages above.
 __all__ = ["RiskComparison", "RiskEstimate", "compare_risks", "estimate_risk"]

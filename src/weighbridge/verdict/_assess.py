@@ -23,7 +23,7 @@ from weighbridge._pass_weights import count_parameters, fit_with_weights, weight
 from weighbridge.diagnosis import Diagnosis, read_samples
 from weighbridge.domain import outside_support
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import COVARIATE, LABEL
+from weighbridge.label_shift import COVARIATE, LABEL, Seen
 from weighbridge.model_selection import (
     Bounds,
     CrossValidation,
@@ -37,10 +37,11 @@ from weighbridge.target_risk import (
     Measure,
     Question,
     RiskProblem,
-    assess_again,
+    assess_held_out,
     assess_procedures,
     base_of,
     check_arguments,
+    judge_overlap,
 )
 from weighbridge.verdict._candidates import candidate_names, make_candidates
 from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
@@ -112,7 +113,7 @@ def assess_models(
         stage.reach(_LOOKED)
         first = next(iter(estimators.values()))
         told = partial(stage.reach, _RATIO)
-        problem = RiskProblem(first, X, y, X_target, sample_weight, question, support, told)
+        problem = RiskProblem(first, X, y, X_target, sample_weight, question, Seen(support), told)
         stage.reach(_KIND)
         _unweighted(models, problem, stage)
         _weighted(models, problem, stages)
@@ -227,8 +228,12 @@ def _otherwise(model: _Model, problem: RiskProblem) -> dict[str, Any] | None:
     if other is None:
         return None
     weighted = ImportanceWeighted(model.base)
-    risks = assess_again(model.assessed["none"], weighted, other, model.measure)
-    estimates = [risk.estimate and risk.estimate.to_dict() for risk in risks]
+    none = model.assessed["none"].held_out
+    assessed = (
+        assess_held_out(none, other, model.measure, judge_overlap(other)),
+        *assess_procedures([weighted], other, model.measure),
+    )
+    estimates = [each.risk.estimate and each.risk.estimate.to_dict() for each in assessed]
     kind, mix = (LABEL, other.ratio.frequencies_.change) if other.by_label else (COVARIATE, "")
     return {"kind": kind, "mix": mix, "none": estimates[0], "full": estimates[1]}
 

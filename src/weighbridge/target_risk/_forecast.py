@@ -1,0 +1,458 @@
+"""Forecast the mean loss on the target, with its influence function; the package derives both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import expit
+
+from weighbridge._estimators import is_estimated
+from weighbridge._folds import row_blocks
+from weighbridge.model_selection import RowLoss
+from weighbridge.tables import Quadratic, QuadraticRows, TableEncoder, stack_samples
+from weighbridge.weighting import RIWERM, Geodesic
+
+if TYPE_CHECKING:
+    from weighbridge.target_risk._problem import RiskProblem
+    from weighbridge.target_risk._procedures import HeldOut
+
+# The losses are regressed on their forecasts under these relative weights, which are at most 4. The
+# forecasts account for the rest of the shift, with far less variance than the full ratio.
+BRIDGE = RIWERM(0.75)
+# The regression is shrunk as if this many rows showed that the forecasts are useless.
+_SHRINKAGE = 1.0
+# Standard deviations for what the rows cannot show, as shares of the loss: the error of the part of
+# the target that the capped weights leave out, and the most that the distance to the doubly robust
+# estimate counts. Chosen for coverage on the development tasks of benchmarks/expected_error.
+_LEFT_OUT_ERROR, _MAX_APART = 0.1, 0.25
+# The variance of larger losses is beyond a double.
+_MAX_LOSS = 1e70
+# Means that differ by less than this, relative to their size, differ only by rounding.
+_ROUNDING = 1e-12
+# Squares and products need this many rows each. Wider tables are projected to this many columns.
+_ROWS_PER_FEATURE, _MAX_COLUMNS = 5, 300
+# Scales of features, and the information of a ratio, are learned from about this many rows.
+_SCALE_ROWS, _INFORMATION_ROWS = 10_000, 20_000
+# Numbers beyond this many standard deviations would dominate a regression on their squares.
+_MAX_DEVIATIONS = 8.0
+# Penalties in rows. The one with the smallest held-out squared error is used.
+PENALTIES = (1e-3, 1e-1, 1.0, 10.0, 100.0, 1000.0)
+# Number of quantiles that represent the residuals of numeric labels.
+_QUANTILES = 21
+
+
+class Features:
+    """Features phi of both samples: 1, standardised numbers, and their squares and products."""
+
+    def __init__(self, X: Any, X_target: Any):
+        stacked, codes = stack_samples(X, X_target)
+        encoder = TableEncoder().fit(stacked, codes)
+        self.source, self.target = (_numbers(encoder, table) for table in (X, X_target))
+        d, max_features = self.source.shape[1], int(np.bincount(codes).min()) / _ROWS_PER_FEATURE
+        self.quadratic = None
+        if encoder.width <= _MAX_COLUMNS and 2 * d <= max_features:
+            numbers = np.vstack([self.source, self.target])[:: max(1, codes.size // _SCALE_ROWS)]
+            self.quadratic = Quadratic(products=d * (d + 3) / 2 <= max_features).fit(numbers)
+        self.width = 1 + (d if self.quadratic is None else self.quadratic.scale.size)
+
+    def gram(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return sum_i w_i phi_i phi_i' over the rows."""
+        total = np.zeros((self.width, self.width))
+        for rows in row_blocks(len(numbers), 4 * self.width):
+            block, quadratic = numbers[rows], self.quadratic
+            phi = np.ones((len(block), self.width))
+            phi[:, 1:] = block if quadratic is None else quadratic.transform(block)
+            total += (phi * weights[rows, None]).T @ phi
+        return total
+
+    def times(self, numbers: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Return phi_i' b for each row i and each column b of coefficients."""
+        if self.quadratic is None:
+            return np.asarray(coefficients[0] + numbers @ coefficients[1:])
+        return coefficients[0] + QuadraticRows(numbers, self.quadratic) @ coefficients[1:]
+
+    def moments(self, numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return sum_i phi_i v_i for each column v of values of the rows."""
+        if self.quadratic is None:
+            return np.vstack([values.sum(axis=0), numbers.T @ values])
+        rows = QuadraticRows(numbers, self.quadratic)
+        return np.vstack([values.sum(axis=0), rows.moments(values)])
+
+
+def _numbers(encoder: TableEncoder, X: Any) -> np.ndarray:
+    """Return the columns of a table as numbers, or a random projection of very many."""
+    numbers = encoder.numbers(X)
+    if encoder.width > _MAX_COLUMNS:
+        normal = np.random.RandomState(0).standard_normal((encoder.width, _MAX_COLUMNS))
+        numbers = numbers @ (normal / np.sqrt(_MAX_COLUMNS))
+    dense = numbers.toarray() if sp.issparse(numbers) else numbers
+    return np.clip(np.asarray(dense, dtype=np.float64), -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
+
+
+class CrossFittedRidge:
+    """Ridge regression on the features of the source rows, fitted without each fold."""
+
+    def __init__(
+        self, X: Any, X_target: Any, weights: np.ndarray, fold: npt.NDArray[np.intp]
+    ) -> None:
+        self.features, self.weights = Features(X, X_target), weights
+        self.folds = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
+        features = self.features
+        grams = [features.gram(features.source[rows], weights[rows]) for rows in self.folds]
+        self.grams = np.array(grams)
+
+    def __call__(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return held-out predictions of columns of values, and their mean at the target rows."""
+        features, n_columns = self.features, values.shape[1]
+        weighted = values * self.weights[:, None]
+        moments = np.array(
+            [features.moments(features.source[rows], weighted[rows]) for rows in self.folds]
+        )
+        grams, moments = self.grams.sum(axis=0) - self.grams, moments.sum(axis=0) - moments
+        held_out = np.empty((len(PENALTIES), *values.shape))
+        solved = []
+        for p, penalty in enumerate(PENALTIES):
+            solved.append(_solve_ridge(grams, moments, penalty * self.weights.mean()))
+        for k, rows in enumerate(self.folds):
+            together = np.concatenate([coefficients[k] for coefficients in solved], axis=1)
+            predicted = features.times(features.source[rows], together)
+            held_out[:, rows] = predicted.reshape(rows.size, -1, n_columns).swapaxes(0, 1)
+        errors = np.einsum("pij,i->p", (held_out - values) ** 2, self.weights)
+        best = int(np.argmin(errors))
+        at_target = features.times(features.target, solved[best].mean(axis=0))
+        return held_out[best], at_target
+
+
+def _solve_ridge(grams: np.ndarray, moments: np.ndarray, penalty: float) -> np.ndarray:
+    """Solve the normal equations of each fold. The constant is not penalised."""
+    penalties = np.full(grams.shape[-1], penalty)
+    penalties[0] = 1e-12 * penalty
+    return np.asarray(np.linalg.solve(grams + np.diag(penalties), moments))
+
+
+class LabelModel:
+    """Model of the labels: class probabilities, or mean, scale and residuals of numbers."""
+
+    def __init__(self, ridge: CrossFittedRidge, y: npt.NDArray[Any], n_classes: int | None):
+        self.n_classes = n_classes
+        if n_classes is not None:
+            self.source, self.target = map(_as_probabilities, ridge(np.eye(n_classes)[y]))
+            return
+        centre = y.mean()
+        # Labels of size 1 have squares that neither overflow nor underflow.
+        unit = float(np.abs(y - centre).max()) or 1.0
+        means = ridge((y - centre)[:, None] / unit)
+        errors = (y - centre)[:, None] / unit - means[0]
+        floor = max(0.05 * float(ridge.weights @ errors[:, 0] ** 2 / ridge.weights.sum()), 1e-300)
+        scales = [np.sqrt(np.maximum(variance, floor)) for variance in ridge(errors**2)]
+        self.residuals = _equally_likely(errors[:, 0] / scales[0][:, 0], ridge.weights)
+        self.lowest = 0.0 if y.min() >= 0 else -np.inf  # Counts and amounts stay non-negative.
+        self.source, self.target = (
+            np.hstack([centre + unit * mean, unit * scale])
+            for mean, scale in zip(means, scales, strict=True)
+        )
+
+    def expected_loss(self, loss: RowLoss, model: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """Return the loss of predictions, averaged over the modelled labels of each row."""
+        if self.n_classes is not None:
+            return loss.expected(model, response)
+        mean, scale = model.T
+        labels = (np.maximum(mean + scale * q, self.lowest) for q in self.residuals)
+        return np.asarray(np.mean([loss.loss(y, response) for y in labels], axis=0))
+
+
+def _as_probabilities(indicators: np.ndarray) -> np.ndarray:
+    positive = np.clip(indicators, 1e-3, None)
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+
+def _equally_likely(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return quantiles of weighted values, with the mean and standard deviation of the values."""
+    order = np.argsort(values)
+    share = np.cumsum(weights[order]) / weights.sum()
+    levels = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    quantiles = values[order][np.minimum(np.searchsorted(share, levels), values.size - 1)]
+    mean = np.average(values, weights=weights)
+    deviation = np.sqrt(np.average((values - mean) ** 2, weights=weights))
+    standardised = (quantiles - quantiles.mean()) / (quantiles.std() or 1.0)
+    return np.asarray(standardised * deviation + mean)
+
+
+class RatioInfluence:
+    """Influence of the rows on a ratio that is estimated like a logistic regression on phi.
+
+    Row i, of domain d_i and with P(target | x_i) = p_i, moves log r(x) by phi(x)' H^-1 phi_i
+    (d_i - p_i), with the penalised information H = I + sum_i p_i (1 - p_i) phi_i phi_i'.
+    """
+
+    def __init__(self, features: Features, log_ratio: np.ndarray, log_ratio_target: np.ndarray):
+        log_prior_odds = np.log(log_ratio_target.size / log_ratio.size)
+        log_odds, log_odds_target = log_ratio + log_prior_odds, log_ratio_target + log_prior_odds
+        self.features = features
+        self.scores = -expit(log_odds), expit(-log_odds_target)
+        self.information = np.eye(features.width)
+        for numbers, odds in ((features.source, log_odds), (features.target, log_odds_target)):
+            step = max(1, odds.size // _INFORMATION_ROWS)
+            spread = (expit(odds) * expit(-odds))[::step]
+            self.information += features.gram(numbers[::step], spread * odds.size / spread.size)
+
+    def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the influence of the rows of both samples on sum_i c_i log r(x_i)."""
+        features = self.features
+        gradient = features.moments(features.source, contributions[:, None])
+        coefficients = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
+        return (
+            self.scores[0] * features.times(features.source, coefficients)[:, 0],
+            self.scores[1] * features.times(features.target, coefficients)[:, 0],
+        )
+
+    def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the change of the log ratio at the source rows if rows count this much more."""
+        features = self.features
+        total = features.moments(features.source, source * self.scores[0][:, None])
+        total += features.moments(features.target, target * self.scores[1][:, None])
+        coefficients = np.asarray(np.linalg.solve(self.information, total), dtype=np.float64)
+        return features.times(features.source, coefficients)
+
+
+class LabelRatioInfluence:
+    """Influence of the rows on the class weights of a label ratio."""
+
+    def __init__(self, ratio: Any, y: np.ndarray, rows: np.ndarray | None):
+        estimate, self.class_shares = ratio.estimate_, ratio.class_shares(y)
+        probabilities, used = ratio.probabilities_, slice(None) if rows is None else rows
+        scale = ratio.class_weights_ * probabilities.priors
+        # A class weight is a prevalence in the target divided by that in the source.
+        counts = np.eye(scale.size)[probabilities.codes] / probabilities.priors - 1
+        self.source = (estimate.of_source / scale - counts / probabilities.codes.size)[used]
+        self.target = estimate.of_target / scale
+
+    def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the influence of the rows of both samples on sum_i c_i log r(y_i)."""
+        by_class = self.class_shares.T @ contributions
+        return self.source @ by_class, self.target @ by_class
+
+    def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the change of the log ratio at the source rows if rows count this much more."""
+        return np.asarray(self.class_shares @ (self.source.T @ source + self.target.T @ target))
+
+
+RatioError = RatioInfluence | LabelRatioInfluence
+
+
+def ratio_influence(problem: RiskProblem, y: Any) -> RatioError | None:
+    """Return the influence on the ratio of a problem; None for a known one."""
+    ratio, rows = problem.ratio, problem.rows
+    if problem.by_label:
+        probabilities = ratio.probabilities_
+        codes = ratio.class_shares(y).argmax(axis=1)
+        n_rows = probabilities.codes.size, len(probabilities.target)
+        is_same = (codes.size, problem.n_target) == n_rows and (
+            ratio.bin_medians_ is not None or (codes == probabilities.codes).all()
+        )
+        # A ratio that was fitted to other rows has no influence of these.
+        return LabelRatioInfluence(ratio, rows.y, rows.numbers) if is_same else None
+    if not is_estimated(ratio):
+        return None
+    return RatioInfluence(problem.ridge.features, problem.log_ratio, problem.log_ratio_target)
+
+
+class Losses(NamedTuple):
+    """Losses of a procedure: held out, expected by the label model, and forecasts of them."""
+
+    held_out: np.ndarray
+    expected: np.ndarray
+    expected_target: np.ndarray
+    of_folds: np.ndarray  # mean expected loss on the target of each fold's model
+    of_final: float  # the same for the model that is fitted to all rows
+    forecasts: tuple[tuple[np.ndarray, np.ndarray], ...] = ()  # at source rows, at target rows
+
+
+def forecast_losses(
+    problem: RiskProblem, loss: RowLoss, held_out: HeldOut
+) -> tuple[Influence, Influence]:
+    """Return the mean loss of a procedure on the target, and that of its held-out losses."""
+    losses = _held_out_losses(problem, loss, held_out)
+    return calibrated_mean(losses, problem), plain_mean(losses.held_out)
+
+
+def _held_out_losses(problem: RiskProblem, loss: RowLoss, held_out: HeldOut) -> Losses:
+    """Return the held-out losses of a procedure with their forecasts."""
+    rows, labels = problem.rows, problem.labels
+    source, final, *targets = (
+        predictions.loss_argument(loss.response, rows.classes)
+        for predictions in (held_out.source, held_out.final, *held_out.target)
+    )
+    losses = np.asarray(loss.loss(rows.codes, source))
+    expected = labels.expected_loss(loss, labels.source, source)
+    by_fold = [labels.expected_loss(loss, labels.target, target) for target in targets]
+    expected_target = np.asarray(np.mean(by_fold, axis=0))
+    for array in (losses, expected, expected_target):
+        _check_losses(array, loss)
+    forecasts = [(expected, expected_target)]
+    if rows.classes is None:
+        smoothed = problem.ridge(losses[:, None])
+        forecasts = [(smoothed[0][:, 0], smoothed[1][:, 0])]
+    elif held_out.source.predict_proba is not None:
+        # The loss that a classifier itself expects, by its probabilities.
+        own_target = [
+            loss.expected(predictions.predict_proba, target)
+            for predictions, target in zip(held_out.target, targets, strict=True)
+        ]
+        own = loss.expected(held_out.source.predict_proba, source)
+        forecasts.append((own, np.asarray(np.mean(own_target, axis=0))))
+    return Losses(
+        losses,
+        expected,
+        expected_target,
+        np.array([target.mean() for target in by_fold]),
+        float(labels.expected_loss(loss, labels.target, final).mean()),
+        tuple(forecasts),
+    )
+
+
+def _check_losses(losses: np.ndarray, loss: RowLoss) -> None:
+    if np.abs(losses).max() > _MAX_LOSS:
+        raise ValueError(
+            f"Got losses ({loss.scoring}) beyond {_MAX_LOSS:g}, whose variance no double can hold; "
+            "divide the labels by a constant."
+        )
+    n_bad = int((~np.isfinite(losses)).sum())
+    if n_bad:
+        raise ValueError(
+            f"Got losses ({loss.scoring}) that are infinite or NaN at {n_bad} of the held-out rows; "
+            "look at the model's predictions there."
+        )
+
+
+# The fields of an influence that are in the unit of the estimate, beside its value.
+_CONTRIBUTIONS = ("source", "target", "residuals", "folds", "unseen")
+
+
+@dataclass(frozen=True)
+class Influence:
+    """An estimate and the contribution of every row and fold to its error."""
+
+    value: float
+    source: np.ndarray
+    target: np.ndarray
+    residuals: np.ndarray
+    shares: np.ndarray
+    folds: np.ndarray
+    # Standard deviations of what the rows cannot show. In a difference, equal signs cancel.
+    unseen: np.ndarray = field(default_factory=partial(np.zeros, 2))
+    # The forecast for each target row.
+    rows: np.ndarray = field(default_factory=partial(np.zeros, 0))
+
+    @cached_property
+    def source_variance(self) -> float:
+        """Variance from the source rows: their losses and weights, and the ratio."""
+        # Rows of large weight may have small residuals by chance.
+        homoscedastic = np.sum(self.shares**2) * (self.shares @ self.residuals**2)
+        return float(max(np.sum(self.source**2), homoscedastic))
+
+    @cached_property
+    def target_variance(self) -> float:
+        """Variance from the draw of the target rows."""
+        return float(np.sum(self.target**2))
+
+    @cached_property
+    def label_variance(self) -> float:
+        """Variance from the unknown labels of the target rows."""
+        return float(self.shares @ self.residuals**2 / self.target.size)
+
+    @cached_property
+    def fold_variance(self) -> float:
+        """Variance between the models of the folds, which may also separate the final one."""
+        return float(np.var(self.folds, ddof=1)) if self.folds.size > 1 else 0.0
+
+    @property
+    def variance(self) -> float:
+        """Sum of the variances."""
+        rows = self.source_variance + self.target_variance + self.label_variance
+        return rows + self.fold_variance + float(self.unseen @ self.unseen)
+
+    def minus(self, other: Influence) -> Influence:
+        """Return the difference of two means on the same rows and folds."""
+        value = self.value - other.value
+        if abs(value) <= _ROUNDING * (abs(self.value) + abs(other.value)):
+            value = 0.0
+        changes = {name: getattr(self, name) - getattr(other, name) for name in _CONTRIBUTIONS}
+        return replace(self, value=value, **changes)
+
+    def root(self) -> Influence:
+        """Return the square root of the mean, with its errors by the delta method."""
+        value = float(np.sqrt(max(self.value, 0.0)))
+        size = max(self.value, float(np.sqrt(self.variance)))
+        slope = 0.5 / float(np.sqrt(size)) if size > 0 else 0.0
+        return replace(
+            self, value=value, **{name: slope * getattr(self, name) for name in _CONTRIBUTIONS}
+        )
+
+
+def plain_mean(losses: np.ndarray) -> Influence:
+    """Return the mean loss over the source rows, which has no error from target or folds."""
+    shares, none = np.full(losses.size, 1 / losses.size), np.zeros(1)
+    value = float(shares @ losses)
+    return Influence(value, shares * (losses - value), none, np.zeros(losses.size), shares, none)
+
+
+def calibrated_mean(losses: Losses, problem: RiskProblem) -> Influence:
+    """Return the mean over the target of forecasts, calibrated on weighted source rows."""
+    bridge, ratio, (log_ratio, log_ratio_target) = (
+        problem.bridge,
+        problem.ratio_influence,
+        problem.log_ratios,
+    )
+    weights = np.exp(bridge(log_ratio))
+    shares = np.asarray(weights / weights.sum())
+    expected, residuals, leverage = _calibrate(losses.held_out, shares, losses.forecasts)
+    value, source = float(expected.mean()), shares * residuals * leverage
+    target = (expected - value) / expected.size
+    if ratio is not None:
+        # d log w / d log r of the relative weights
+        slope = 1 - (1 - bridge.lam) * weights
+        from_ratio = ratio.of_mean(source * slope)
+        source, target = source + from_ratio[0], target + from_ratio[1]
+    large = np.maximum(log_ratio_target, 0)
+    left_out = 1 - np.exp(bridge(large) - large).mean()
+    doubly_robust = losses.expected_target.mean() + shares @ (losses.held_out - losses.expected)
+    apart = np.clip(value - doubly_robust, -_MAX_APART * abs(value), _MAX_APART * abs(value))
+    unseen = np.array([_LEFT_OUT_ERROR * left_out * value, apart])
+    final = losses.of_final - float(losses.of_folds.mean())
+    return Influence(
+        value + final,
+        source,
+        target,
+        residuals,
+        shares,
+        losses.of_folds,
+        unseen=unseen,
+        rows=expected + final,
+    )
+
+
+def _calibrate(
+    losses: np.ndarray, shares: np.ndarray, forecasts: tuple[tuple[np.ndarray, np.ndarray], ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Regress losses on forecasts; return predictions at the target, residuals and leverages."""
+    columns = []
+    for at_source, at_target in forecasts:
+        # The calibration does not reach beyond the forecasts of the source rows.
+        within = np.clip(at_target, at_source.min(), at_source.max())
+        centre = shares @ at_source
+        spread = float(np.sqrt(shares @ (at_source - centre) ** 2))
+        if spread <= _ROUNDING * np.abs(at_source).max():  # A constant forecast is left out.
+            spread = np.inf
+        columns.append(((at_source - centre) / spread, (within - centre) / spread))
+    source, target = (np.column_stack(samples) for samples in zip(*columns, strict=True))
+    gram = (source * shares[:, None]).T @ source + _SHRINKAGE / shares.size * np.eye(len(columns))
+    mean = shares @ losses
+    slopes = np.linalg.solve(gram, source.T @ (shares * (losses - mean)))
+    leverage = 1 + source @ np.linalg.solve(gram, target.mean(axis=0))
+    return mean + target @ slopes, losses - mean - source @ slopes, leverage
