@@ -209,9 +209,8 @@ def compare_relation(
         for observed, forecast in zip((losses, values), forecasts, strict=True)
     ]
     covariance, freedom = sample.covariance(*excess)
-    covariance += np.diag(
-        [each.variance - each.target_variance - each.label_variance for each in forecasts]
-    )
+    # The target rows and their labels are the ones that were observed.
+    covariance += np.diag([each.variance - sum(each.variances[1:3]) for each in forecasts])
     means, errors = np.array(excess) @ sample.shares, np.sqrt(np.diag(covariance))
     mean, error = float(means[0]), float(errors[0])
     half = error * float(stdtrit(freedom, (1 + confidence) / 2))
@@ -239,12 +238,12 @@ def forecast_labels(problem: RiskProblem, held_out: HeldOut) -> Influence:
     is_number, codes = problem.rows.classes is None, problem.rows.codes
     column = 0 if is_number else _most_frequent(codes)
     forecasts = [(problem.labels.source[:, column], problem.labels.target[:, column])]
-    predictions = [
-        model.predict if is_number else model.predict_proba
-        for model in (held_out.source, *held_out.target)
-    ]
-    if predictions[0] is not None:
-        source, *targets = (p if is_number else p[:, column] for p in predictions if p is not None)
+    method = "predict" if is_number else "predict_proba"
+    if method in held_out.source:
+        source, *targets = (
+            predictions[method] if is_number else predictions[method][:, column]
+            for predictions in (held_out.source, *held_out.target)
+        )
         forecasts.append((source, np.mean(targets, axis=0)))
     centre = float(codes.mean()) if is_number else 0.0
     forecasts = [(at_source - centre, at_target - centre) for at_source, at_target in forecasts]

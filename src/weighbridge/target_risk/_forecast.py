@@ -15,11 +15,11 @@ from weighbridge._estimators import is_estimated
 from weighbridge._folds import row_blocks
 from weighbridge.model_selection import RowLoss
 from weighbridge.tables import Quadratic, QuadraticRows, TableEncoder, stack_samples
-from weighbridge.weighting import RIWERM, Geodesic
+from weighbridge.target_risk._procedures import HeldOut, loss_argument
+from weighbridge.weighting import RIWERM
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._problem import RiskProblem
-    from weighbridge.target_risk._procedures import HeldOut
 
 # The losses are regressed on their forecasts under these relative weights, which are at most 4. The
 # forecasts account for the rest of the shift, with far less variance than the full ratio.
@@ -46,10 +46,16 @@ PENALTIES = (1e-3, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 _QUANTILES = 21
 
 
-class Features:
-    """Features phi of both samples: 1, standardised numbers, and their squares and products."""
+class CrossFittedRidge:
+    """Ridge regression of source rows on features phi(x), fitted without each fold.
 
-    def __init__(self, X: Any, X_target: Any):
+    The features are a constant, standardised numbers, and as many of their squares and products as
+    the rows allow.
+    """
+
+    def __init__(
+        self, X: Any, X_target: Any, weights: np.ndarray, fold: npt.NDArray[np.intp]
+    ) -> None:
         stacked, codes = stack_samples(X, X_target)
         encoder = TableEncoder().fit(stacked, codes)
         self.source, self.target = (_numbers(encoder, table) for table in (X, X_target))
@@ -59,6 +65,9 @@ class Features:
             numbers = np.vstack([self.source, self.target])[:: max(1, codes.size // _SCALE_ROWS)]
             self.quadratic = Quadratic(products=d * (d + 3) / 2 <= max_features).fit(numbers)
         self.width = 1 + (d if self.quadratic is None else self.quadratic.scale.size)
+        self.weights = weights
+        self.folds = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
+        self.grams = np.array([self.gram(self.source[rows], weights[rows]) for rows in self.folds])
 
     def gram(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return sum_i w_i phi_i phi_i' over the rows."""
@@ -83,6 +92,20 @@ class Features:
         rows = QuadraticRows(numbers, self.quadratic)
         return np.vstack([values.sum(axis=0), rows.moments(values)])
 
+    def smooth(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return held-out predictions of columns of values, and their mean at the target rows."""
+        weighted = values * self.weights[:, None]
+        moments = np.array([self.moments(self.source[rows], weighted[rows]) for rows in self.folds])
+        grams, moments = self.grams.sum(axis=0) - self.grams, moments.sum(axis=0) - moments
+        scale = self.weights.mean()
+        solved = np.array([_solve_ridge(grams, moments, scale * size) for size in PENALTIES])
+        held_out = np.empty((len(PENALTIES), *values.shape))
+        for k, rows in enumerate(self.folds):
+            predictions = self.times(self.source[rows], np.concatenate(solved[:, k], axis=1))
+            held_out[:, rows] = np.array(np.split(predictions, len(PENALTIES), axis=1))
+        best = int(np.argmin(np.einsum("pij,i->p", (held_out - values) ** 2, self.weights)))
+        return held_out[best], self.times(self.target, solved[best].mean(axis=0))
+
 
 def _numbers(encoder: TableEncoder, X: Any) -> np.ndarray:
     """Return the columns of a table as numbers, or a random projection of very many."""
@@ -92,40 +115,6 @@ def _numbers(encoder: TableEncoder, X: Any) -> np.ndarray:
         numbers = numbers @ (normal / np.sqrt(_MAX_COLUMNS))
     dense = numbers.toarray() if sp.issparse(numbers) else numbers
     return np.clip(np.asarray(dense, dtype=np.float64), -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
-
-
-class CrossFittedRidge:
-    """Ridge regression on the features of the source rows, fitted without each fold."""
-
-    def __init__(
-        self, X: Any, X_target: Any, weights: np.ndarray, fold: npt.NDArray[np.intp]
-    ) -> None:
-        self.features, self.weights = Features(X, X_target), weights
-        self.folds = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
-        features = self.features
-        grams = [features.gram(features.source[rows], weights[rows]) for rows in self.folds]
-        self.grams = np.array(grams)
-
-    def __call__(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return held-out predictions of columns of values, and their mean at the target rows."""
-        features, n_columns = self.features, values.shape[1]
-        weighted = values * self.weights[:, None]
-        moments = np.array(
-            [features.moments(features.source[rows], weighted[rows]) for rows in self.folds]
-        )
-        grams, moments = self.grams.sum(axis=0) - self.grams, moments.sum(axis=0) - moments
-        held_out = np.empty((len(PENALTIES), *values.shape))
-        solved = []
-        for p, penalty in enumerate(PENALTIES):
-            solved.append(_solve_ridge(grams, moments, penalty * self.weights.mean()))
-        for k, rows in enumerate(self.folds):
-            together = np.concatenate([coefficients[k] for coefficients in solved], axis=1)
-            predicted = features.times(features.source[rows], together)
-            held_out[:, rows] = predicted.reshape(rows.size, -1, n_columns).swapaxes(0, 1)
-        errors = np.einsum("pij,i->p", (held_out - values) ** 2, self.weights)
-        best = int(np.argmin(errors))
-        at_target = features.times(features.target, solved[best].mean(axis=0))
-        return held_out[best], at_target
 
 
 def _solve_ridge(grams: np.ndarray, moments: np.ndarray, penalty: float) -> np.ndarray:
@@ -141,15 +130,15 @@ class LabelModel:
     def __init__(self, ridge: CrossFittedRidge, y: npt.NDArray[Any], n_classes: int | None):
         self.n_classes = n_classes
         if n_classes is not None:
-            self.source, self.target = map(_as_probabilities, ridge(np.eye(n_classes)[y]))
+            self.source, self.target = map(_as_probabilities, ridge.smooth(np.eye(n_classes)[y]))
             return
         centre = y.mean()
         # Labels of size 1 have squares that neither overflow nor underflow.
         unit = float(np.abs(y - centre).max()) or 1.0
-        means = ridge((y - centre)[:, None] / unit)
+        means = ridge.smooth((y - centre)[:, None] / unit)
         errors = (y - centre)[:, None] / unit - means[0]
         floor = max(0.05 * float(ridge.weights @ errors[:, 0] ** 2 / ridge.weights.sum()), 1e-300)
-        scales = [np.sqrt(np.maximum(variance, floor)) for variance in ridge(errors**2)]
+        scales = [np.sqrt(np.maximum(variance, floor)) for variance in ridge.smooth(errors**2)]
         self.residuals = _equally_likely(errors[:, 0] / scales[0][:, 0], ridge.weights)
         self.lowest = 0.0 if y.min() >= 0 else -np.inf  # Counts and amounts stay non-negative.
         self.source, self.target = (
@@ -190,34 +179,34 @@ class RatioInfluence:
     (d_i - p_i), with the penalised information H = I + sum_i p_i (1 - p_i) phi_i phi_i'.
     """
 
-    def __init__(self, features: Features, log_ratio: np.ndarray, log_ratio_target: np.ndarray):
+    def __init__(
+        self, ridge: CrossFittedRidge, log_ratio: np.ndarray, log_ratio_target: np.ndarray
+    ):
         log_prior_odds = np.log(log_ratio_target.size / log_ratio.size)
         log_odds, log_odds_target = log_ratio + log_prior_odds, log_ratio_target + log_prior_odds
-        self.features = features
-        self.scores = -expit(log_odds), expit(-log_odds_target)
-        self.information = np.eye(features.width)
-        for numbers, odds in ((features.source, log_odds), (features.target, log_odds_target)):
+        self.ridge = ridge
+        self.scores = -expit(log_odds)[:, None], expit(-log_odds_target)[:, None]
+        self.information = np.eye(ridge.width)
+        for numbers, odds in ((ridge.source, log_odds), (ridge.target, log_odds_target)):
             step = max(1, odds.size // _INFORMATION_ROWS)
             spread = (expit(odds) * expit(-odds))[::step]
-            self.information += features.gram(numbers[::step], spread * odds.size / spread.size)
+            self.information += ridge.gram(numbers[::step], spread * odds.size / spread.size)
 
     def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the influence of the rows of both samples on sum_i c_i log r(x_i)."""
-        features = self.features
-        gradient = features.moments(features.source, contributions[:, None])
-        coefficients = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
-        return (
-            self.scores[0] * features.times(features.source, coefficients)[:, 0],
-            self.scores[1] * features.times(features.target, coefficients)[:, 0],
-        )
+        source, target = self.ridge.source, self.ridge.target
+        coefficients = self._solve(self.ridge.moments(source, contributions[:, None]))
+        changes = self.ridge.times(source, coefficients), self.ridge.times(target, coefficients)
+        return (self.scores[0] * changes[0])[:, 0], (self.scores[1] * changes[1])[:, 0]
 
     def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the change of the log ratio at the source rows if rows count this much more."""
-        features = self.features
-        total = features.moments(features.source, source * self.scores[0][:, None])
-        total += features.moments(features.target, target * self.scores[1][:, None])
-        coefficients = np.asarray(np.linalg.solve(self.information, total), dtype=np.float64)
-        return features.times(features.source, coefficients)
+        total = self.ridge.moments(self.ridge.source, source * self.scores[0])
+        total += self.ridge.moments(self.ridge.target, target * self.scores[1])
+        return self.ridge.times(self.ridge.source, self._solve(total))
+
+    def _solve(self, moments: np.ndarray) -> np.ndarray:
+        return np.asarray(np.linalg.solve(self.information, moments), dtype=np.float64)
 
 
 class LabelRatioInfluence:
@@ -259,7 +248,7 @@ def ratio_influence(problem: RiskProblem, y: Any) -> RatioError | None:
         return LabelRatioInfluence(ratio, rows.y, rows.numbers) if is_same else None
     if not is_estimated(ratio):
         return None
-    return RatioInfluence(problem.ridge.features, problem.log_ratio, problem.log_ratio_target)
+    return RatioInfluence(problem.ridge, problem.log_ratio, problem.log_ratio_target)
 
 
 class Losses(NamedTuple):
@@ -285,7 +274,7 @@ def _held_out_losses(problem: RiskProblem, loss: RowLoss, held_out: HeldOut) -> 
     """Return the held-out losses of a procedure with their forecasts."""
     rows, labels = problem.rows, problem.labels
     source, final, *targets = (
-        predictions.loss_argument(loss.response, rows.classes)
+        loss_argument(predictions, loss.response, rows.classes)
         for predictions in (held_out.source, held_out.final, *held_out.target)
     )
     losses = np.asarray(loss.loss(rows.codes, source))
@@ -296,15 +285,15 @@ def _held_out_losses(problem: RiskProblem, loss: RowLoss, held_out: HeldOut) -> 
         _check_losses(array, loss)
     forecasts = [(expected, expected_target)]
     if rows.classes is None:
-        smoothed = problem.ridge(losses[:, None])
+        smoothed = problem.ridge.smooth(losses[:, None])
         forecasts = [(smoothed[0][:, 0], smoothed[1][:, 0])]
-    elif held_out.source.predict_proba is not None:
+    elif "predict_proba" in held_out.source:
         # The loss that a classifier itself expects, by its probabilities.
         own_target = [
-            loss.expected(predictions.predict_proba, target)
+            loss.expected(predictions["predict_proba"], target)
             for predictions, target in zip(held_out.target, targets, strict=True)
         ]
-        own = loss.expected(held_out.source.predict_proba, source)
+        own = loss.expected(held_out.source["predict_proba"], source)
         forecasts.append((own, np.asarray(np.mean(own_target, axis=0))))
     return Losses(
         losses,
@@ -317,16 +306,12 @@ def _held_out_losses(problem: RiskProblem, loss: RowLoss, held_out: HeldOut) -> 
 
 
 def _check_losses(losses: np.ndarray, loss: RowLoss) -> None:
-    if np.abs(losses).max() > _MAX_LOSS:
-        raise ValueError(
-            f"Got losses ({loss.scoring}) beyond {_MAX_LOSS:g}, whose variance no double can hold; "
-            "divide the labels by a constant."
-        )
-    n_bad = int((~np.isfinite(losses)).sum())
+    n_bad = losses.size - int(np.count_nonzero(np.abs(losses) <= _MAX_LOSS))
     if n_bad:
         raise ValueError(
-            f"Got losses ({loss.scoring}) that are infinite or NaN at {n_bad} of the held-out rows; "
-            "look at the model's predictions there."
+            f"Got losses ({loss.scoring}) that are infinite, NaN or beyond {_MAX_LOSS:g} at {n_bad} "
+            "of the held-out rows, but expected finite ones, whose variance is one, too. Look at "
+            "the model's predictions there, or divide the labels by a constant."
         )
 
 
@@ -350,32 +335,22 @@ class Influence:
     rows: np.ndarray = field(default_factory=partial(np.zeros, 0))
 
     @cached_property
-    def source_variance(self) -> float:
-        """Variance from the source rows: their losses and weights, and the ratio."""
+    def variances(self) -> tuple[float, float, float, float, float]:
+        """Variance from source rows, target rows, their labels, folds, and what is unseen."""
         # Rows of large weight may have small residuals by chance.
         homoscedastic = np.sum(self.shares**2) * (self.shares @ self.residuals**2)
-        return float(max(np.sum(self.source**2), homoscedastic))
-
-    @cached_property
-    def target_variance(self) -> float:
-        """Variance from the draw of the target rows."""
-        return float(np.sum(self.target**2))
-
-    @cached_property
-    def label_variance(self) -> float:
-        """Variance from the unknown labels of the target rows."""
-        return float(self.shares @ self.residuals**2 / self.target.size)
-
-    @cached_property
-    def fold_variance(self) -> float:
-        """Variance between the models of the folds, which may also separate the final one."""
-        return float(np.var(self.folds, ddof=1)) if self.folds.size > 1 else 0.0
+        return (
+            float(max(np.sum(self.source**2), homoscedastic)),
+            float(np.sum(self.target**2)),
+            float(self.shares @ self.residuals**2 / self.target.size),
+            float(np.var(self.folds, ddof=1)) if self.folds.size > 1 else 0.0,
+            float(self.unseen @ self.unseen),
+        )
 
     @property
     def variance(self) -> float:
-        """Sum of the variances."""
-        rows = self.source_variance + self.target_variance + self.label_variance
-        return rows + self.fold_variance + float(self.unseen @ self.unseen)
+        """Square of the standard error."""
+        return sum(self.variances)
 
     def minus(self, other: Influence) -> Influence:
         """Return the difference of two means on the same rows and folds."""
@@ -404,20 +379,16 @@ def plain_mean(losses: np.ndarray) -> Influence:
 
 def calibrated_mean(losses: Losses, problem: RiskProblem) -> Influence:
     """Return the mean over the target of forecasts, calibrated on weighted source rows."""
-    bridge, ratio, (log_ratio, log_ratio_target) = (
-        problem.bridge,
-        problem.ratio_influence,
-        problem.log_ratios,
-    )
+    bridge, (log_ratio, log_ratio_target) = problem.bridge, problem.log_ratios
     weights = np.exp(bridge(log_ratio))
     shares = np.asarray(weights / weights.sum())
     expected, residuals, leverage = _calibrate(losses.held_out, shares, losses.forecasts)
     value, source = float(expected.mean()), shares * residuals * leverage
     target = (expected - value) / expected.size
-    if ratio is not None:
+    if problem.ratio_influence is not None:
         # d log w / d log r of the relative weights
         slope = 1 - (1 - bridge.lam) * weights
-        from_ratio = ratio.of_mean(source * slope)
+        from_ratio = problem.ratio_influence.of_mean(source * slope)
         source, target = source + from_ratio[0], target + from_ratio[1]
     large = np.maximum(log_ratio_target, 0)
     left_out = 1 - np.exp(bridge(large) - large).mean()

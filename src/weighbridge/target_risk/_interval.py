@@ -23,7 +23,12 @@ from weighbridge.ratios import (
     pareto_threshold,
 )
 from weighbridge.target_risk._forecast import Influence
-from weighbridge.target_risk._procedures import HeldOut, Predictions
+from weighbridge.target_risk._procedures import (
+    HeldOut,
+    Predictions,
+    replay,
+    take_predictions,
+)
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._problem import Measure, RiskProblem
@@ -158,8 +163,9 @@ def degrees_of_freedom(influence: Influence) -> float:
     A sum of squares that rests on n effective rows has a variance of 1 / n of its square.
     """
     squares = float(np.sum(influence.source**4) + np.sum(influence.target**4))
-    if influence.fold_variance > 0:
-        squares += influence.fold_variance**2 / (influence.folds.size - 1)
+    between_folds = influence.variances[3]
+    if between_folds > 0:
+        squares += between_folds**2 / (influence.folds.size - 1)
     return influence.variance**2 / squares if squares > 0 else np.inf
 
 
@@ -221,11 +227,11 @@ def _why_few_rows(problem: RiskProblem, overlap: OverlapJudgement) -> str:
 def why_unreliable(influence: Influence, problem: RiskProblem, lowest: float) -> str:
     """Return why the interval of a mean is unreliable, or an empty text."""
     n_rows, n_effective = problem.rows.y.size, effective_sample_size(problem.shares)
-    if n_effective < _SLIGHT_SHIFT * n_rows and problem.ridge.features.quadratic is None:
+    if n_effective < _SLIGHT_SHIFT * n_rows and problem.ridge.quadratic is None:
         return "there are too few rows for a curved model of the labels"
     if influence.value <= lowest:
         return "the estimate cannot be told apart from the smallest possible value"
-    if influence.source_variance < _SOURCE_SHARE * influence.variance or influence.variance == 0:
+    if influence.variances[0] < _SOURCE_SHARE * influence.variance or influence.variance == 0:
         return ""
     # Above 1/2, the contributions of the rows have no variance.
     tail_index = pareto_k(np.abs(influence.source))
@@ -262,7 +268,7 @@ def score_intervals(
         lambda draw: score(draw.source),
         lambda draw: score(draw.weighted),
     ]
-    has_probabilities = held_out.source.predict_proba is not None
+    has_probabilities = "predict_proba" in held_out.source
     if has_probabilities:
         scores.append(CalibratedScore(measure, held_out, problem))
     drawn = np.array([[of_draw(draw) for of_draw in scores] for draw in bootstrap(problem)])
@@ -313,7 +319,7 @@ class CalibratedScore:
         codes = np.repeat(np.arange(self.n_classes), problem.n_target)
         every_class = np.tile(np.arange(problem.n_target), self.n_classes)
         self.scores = [
-            score_of(measure, predictions.take(every_class), codes, rows.classes)
+            score_of(measure, take_predictions(predictions, every_class), codes, rows.classes)
             for predictions in self.target
         ]
 
@@ -329,9 +335,7 @@ class CalibratedScore:
 
     def calibrate(self, fold: int, weights: np.ndarray) -> np.ndarray:
         """Return calibrated probabilities at the target rows, a row for each class."""
-        at_source, at_target = self.source.predict_proba, self.target[fold].predict_proba
-        assert at_source is not None
-        assert at_target is not None
+        at_source, at_target = (p["predict_proba"] for p in (self.source, self.target[fold]))
         calibrated = np.empty(at_target.T.shape)
         for code in range(self.n_classes == 2, self.n_classes):  # One of two classes is enough.
             curve = IsotonicRegression(out_of_bounds="clip")
@@ -346,30 +350,26 @@ def score_of(
     measure: Measure, predictions: Predictions, codes: np.ndarray, classes: np.ndarray | None
 ) -> Score:
     """Return a score as a function of the weights. The most frequent ones are fast."""
-    name, probabilities, margins = (
-        measure.name,
-        predictions.predict_proba,
-        predictions.decision_function,
-    )
+    name, probabilities = measure.name, predictions.get("predict_proba")
     if classes is not None:
         if name == "roc_auc" and classes.size == 2:
-            ranking = (
-                probabilities[:, 1] if margins is None and probabilities is not None else margins
+            margins = predictions.get("decision_function")
+            return _auc(
+                predictions["predict_proba"][:, 1] if margins is None else margins, codes == 1
             )
-            return _auc(ranking, codes == 1)
         if name == "roc_auc_ovr" and probabilities is not None:
             aucs = [_auc(column, codes == code) for code, column in enumerate(probabilities.T)]
             return lambda weights: float(np.mean([auc(weights) for auc in aucs]))
         is_count = name in ("balanced_accuracy", "f1_macro") or (name == "f1" and classes.size == 2)
-        if is_count and np.isin(predictions.predict, classes).all():
-            predicted = np.searchsorted(classes, predictions.predict)
+        if is_count and np.isin(predictions["predict"], classes).all():
+            predicted = np.searchsorted(classes, predictions["predict"])
             return _score_of_counts(name, codes, predicted, classes.tolist())
-    replay = predictions.replay(classes)
+    model = replay(predictions, classes)
     y, rows = codes if classes is None else classes[codes], np.arange(codes.size)
 
     def score(weights: np.ndarray) -> float:
         try:
-            return float(measure.scorer(replay, rows, y, sample_weight=weights))
+            return float(measure.scorer(model, rows, y, sample_weight=weights))
         except TypeError as error:
             if "sample_weight" not in str(error):
                 raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
@@ -40,7 +40,7 @@ from weighbridge.target_risk._forecast import (
     RatioError,
     ratio_influence,
 )
-from weighbridge.target_risk._procedures import fit_finals, fit_ratio_of
+from weighbridge.target_risk._procedures import fit_ratio_of
 from weighbridge.weighting import Geodesic
 
 # Names of scorers as they are shown.
@@ -176,8 +176,9 @@ class Question:
 
     def check_folds(self, n_rows: int) -> None:
         """Raise ValueError unless the rows can be split into this number of folds."""
-        is_integer = isinstance(self.cv, Integral) and not isinstance(self.cv, bool)
-        if not is_integer or not 2 <= int(self.cv) <= n_rows:
+        cv: Any = self.cv
+        is_integer = isinstance(cv, Integral) and not isinstance(cv, bool)
+        if not is_integer or not 2 <= int(cv) <= n_rows:
             raise ValueError(
                 f"Got cv={self.cv!r}, but expected a whole number of folds from 2 to the {n_rows} "
                 "rows of X."
@@ -311,12 +312,6 @@ class RiskProblem:
         other = RiskProblem(self.estimator, X, y, self.X_target, sample_weight, question)
         other.fold = self.fold
         return other
-
-    def fit_finals(
-        self, estimators: Sequence[Any], step: Callable[[], object] | None = None
-    ) -> list[Any]:
-        """Fit procedures to all rows. One without a fitted ratio gets that of the problem."""
-        return fit_finals(estimators, self, step)
 
 
 def _as_table(X: Any) -> Any:

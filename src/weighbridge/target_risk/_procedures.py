@@ -30,28 +30,8 @@ if TYPE_CHECKING:
 Step = Callable[[], object]
 
 
-class Predictions(NamedTuple):
-    """Predictions of a model for some rows, by method; None for methods that were not called."""
-
-    predict: np.ndarray | None = None
-    predict_proba: np.ndarray | None = None
-    decision_function: np.ndarray | None = None
-
-    def take(self, rows: np.ndarray) -> Predictions:
-        """Return the predictions for some of the rows."""
-        return Predictions(*(None if array is None else array[rows] for array in self))
-
-    def replay(self, classes: np.ndarray | None) -> BaseEstimator:
-        """Return an estimator that predicts this, given row numbers."""
-        return ReplayRegressor(self) if classes is None else ReplayClassifier(self, classes)
-
-    def loss_argument(self, response: str, classes: np.ndarray | None) -> np.ndarray:
-        """Return the predictions in the form that a row loss takes."""
-        if response == "predict_proba":
-            assert self.predict_proba is not None
-            return self.predict_proba
-        array = getattr(self, response)
-        return respond(self.replay(classes), np.arange(len(array)), response, classes)
+# Predictions of a model for some rows, by the name of the method.
+Predictions = dict[str, np.ndarray]
 
 
 class ReplayRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
@@ -60,36 +40,53 @@ class ReplayRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc, unus
     def __init__(self, predictions: Predictions):
         self.predictions = predictions
 
-    def predict(self, X: np.ndarray) -> np.ndarray | None:
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the predictions for rows of these numbers."""
-        return self.predictions.take(X).predict
-
-
-def _has_recorded(method: str) -> Callable[[ReplayClassifier], bool]:
-    return lambda replay: getattr(replay.predictions, method) is not None
+        return self.predictions["predict"][X]
 
 
 class ReplayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """Classifier with predictions that were made before. X are row numbers."""
 
-    def __init__(self, predictions: Predictions, classes: np.ndarray):
+    def __init__(self, predictions: Predictions, classes_: np.ndarray):
         self.predictions = predictions
-        self.classes = classes
-        self.classes_ = classes
+        self.classes_ = classes_
 
-    def predict(self, X: np.ndarray) -> np.ndarray | None:
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the predicted classes of rows of these numbers."""
-        return self.predictions.take(X).predict
+        return self.predictions["predict"][X]
 
-    @available_if(_has_recorded("predict_proba"))
-    def predict_proba(self, X: np.ndarray) -> np.ndarray | None:
+    @available_if(lambda self: "predict_proba" in self.predictions)
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Return the class probabilities of rows of these numbers."""
-        return self.predictions.take(X).predict_proba
+        return self.predictions["predict_proba"][X]
 
-    @available_if(_has_recorded("decision_function"))
-    def decision_function(self, X: np.ndarray) -> np.ndarray | None:
+    @available_if(lambda self: "decision_function" in self.predictions)
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Return the decision function at rows of these numbers."""
-        return self.predictions.take(X).decision_function
+        return self.predictions["decision_function"][X]
+
+
+def replay(predictions: Predictions, classes: np.ndarray | None) -> BaseEstimator:
+    """Return an estimator that makes these predictions, given row numbers."""
+    if classes is None:
+        return ReplayRegressor(predictions)
+    return ReplayClassifier(predictions, classes)
+
+
+def take_predictions(predictions: Predictions, rows: np.ndarray) -> Predictions:
+    """Return the predictions for some of the rows."""
+    return {method: array[rows] for method, array in predictions.items()}
+
+
+def loss_argument(
+    predictions: Predictions, response: str, classes: np.ndarray | None
+) -> np.ndarray:
+    """Return predictions in the form that a row loss takes."""
+    array = predictions[response]
+    if response == "predict_proba":
+        return array
+    return respond(replay(predictions, classes), np.arange(len(array)), response, classes)
 
 
 class HeldOut(NamedTuple):
@@ -107,22 +104,22 @@ class HeldOut(NamedTuple):
 
     def at_target_rows(self, rows: np.ndarray) -> HeldOut:
         """Return the same for some of the target rows."""
-        target = [predictions.take(rows) for predictions in self.target]
-        return self._replace(target=target, final=self.final.take(rows))
+        target = [take_predictions(predictions, rows) for predictions in self.target]
+        return self._replace(target=target, final=take_predictions(self.final, rows))
 
 
 def record_predictions(model: Any, X: Any, classes: np.ndarray | None) -> Predictions:
-    """Predict by every method of a fitted model. Columns of probabilities are those of `classes`."""
+    """Predict by every method of a model. Columns of probabilities are those of `classes`."""
     if classes is None:
-        return Predictions(answer_of(model, "predict", X))
-    arrays = {}
+        return {"predict": answer_of(model, "predict", X)}
+    predictions = {}
     if hasattr(model, "predict"):
-        arrays["predict"] = answer_of(model, "predict", X, numbers=False)
+        predictions["predict"] = answer_of(model, "predict", X, numbers=False)
     if hasattr(model, "predict_proba"):
-        arrays["predict_proba"] = respond(model, X, "predict_proba", classes)
+        predictions["predict_proba"] = respond(model, X, "predict_proba", classes)
     if hasattr(model, "decision_function"):  # a number for each row, each class or each pair
-        arrays["decision_function"] = np.asarray(model.decision_function(X))
-    return Predictions(**arrays)
+        predictions["decision_function"] = np.asarray(model.decision_function(X))
+    return predictions
 
 
 def base_of(estimator: Any) -> Any:
@@ -231,8 +228,9 @@ def hold_out(
     by_fold = []
     for predictions in Parallel(n_jobs=problem.question.n_jobs, return_as="generator")(tasks):
         by_fold.append(predictions)
-        for _ in procedures if step is not None else ():
-            step()
+        if step is not None:
+            for _ in procedures:
+                step()
     by_procedure = zip(*by_fold, strict=True)
     held_out = []
     for estimator, model in zip(estimators, finals, strict=True):
@@ -279,8 +277,10 @@ def _join_folds(predictions: list[Predictions], fold: np.ndarray) -> Predictions
     """Return the predictions for all source rows, from those for the rows of each fold."""
     # A stable sort lists the rows of the first fold, then those of the second, and so on.
     order = np.argsort(np.argsort(fold, kind="stable"))
-    by_method = zip(*predictions, strict=True)
-    return Predictions(*(None if a[0] is None else np.concatenate(a)[order] for a in by_method))
+    return {
+        method: np.concatenate([of_fold[method] for of_fold in predictions])[order]
+        for method in predictions[0]
+    }
 
 
 def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], list[Any]]:

@@ -23,7 +23,7 @@ from weighbridge.target_risk._interval import (
     why_unreliable,
 )
 from weighbridge.target_risk._problem import Measure, Question, RiskProblem
-from weighbridge.target_risk._procedures import HeldOut, Step, check_arguments, hold_out
+from weighbridge.target_risk._procedures import HeldOut, Step, check_arguments, fit_finals, hold_out
 
 # The covered target rows are assessed if they are at least this many, and this share of all.
 _MIN_COVERED_ROWS, _MIN_COVERED_SHARE = 50, 0.1
@@ -63,7 +63,7 @@ def assess_procedures(
     """Assess several procedures on the same rows and folds."""
     overlap = overlap or judge_overlap(problem)
     with one_thread():
-        finals = finals or problem.fit_finals(estimators, step)
+        finals = finals or fit_finals(estimators, problem, step)
         procedures = hold_out(estimators, finals, problem, step)
         assessed = [assess_held_out(held_out, problem, measure, overlap) for held_out in procedures]
         if overlap.word == "broken" and measure.row_loss is not None:
@@ -201,9 +201,8 @@ def estimate_risk(
 
     Notes
     -----
-    `weighbridge.target_risk` derives the estimate and its interval. A score of a whole sample
-    (AUC, F1, ...) has a bootstrap interval instead. No interval includes a change of P(y | x), which
-    only target labels can show.
+    The docstring of `weighbridge.target_risk` derives the estimate and its interval, which does not
+    include a change of P(y | x): only target labels can show that.
 
     Examples
     --------

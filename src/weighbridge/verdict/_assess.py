@@ -41,6 +41,7 @@ from weighbridge.target_risk import (
     assess_procedures,
     base_of,
     check_arguments,
+    fit_finals,
     judge_overlap,
 )
 from weighbridge.verdict._candidates import candidate_names, make_candidates
@@ -173,7 +174,7 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
             # weights of classes are right or wrong as a whole
             each.names = tuple(name for name in each.names if name not in ("power", "relative"))
         each.candidates = make_candidates(each.estimator, each.names, question.n_jobs, problem.seed)
-        each.finals = problem.fit_finals(each.candidates[:1], stage.step)
+        each.finals = fit_finals(each.candidates[:1], problem, stage.step)
         if told_progress(question.progress).wants_news and not has_closed_form(
             each.base, problem.rows.y
         ):
@@ -214,7 +215,7 @@ def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -
     if work is not None:
         stages.heard("work", work)
     for each in pending.values():
-        each.finals = problem.fit_finals(each.others, stage.step)
+        each.finals = fit_finals(each.others, problem, stage.step)
     stage = Stage(stages, "verify", n_fits * problem.n_folds)
     for each in pending.values():
         assessed = _assessed(each, each.others, each.finals, problem, stage)

@@ -23,7 +23,8 @@ from weighbridge.target_risk import (
     label_values,
     with_forecast,
 )
-from weighbridge.target_risk._few_labels import _p_value, _powered
+from weighbridge.target_risk._few_labels import _p_value, _prediction_powered
+from weighbridge.target_risk._procedures import loss_argument
 
 SHARE = SimpleNamespace(bounds=(0.0, 1.0), root=False)
 AMOUNT = SimpleNamespace(bounds=(0.0, math.inf), root=False)
@@ -36,8 +37,9 @@ def sample(n, of=None):
 
 def forecast(rows, variance=0.0):
     """What a source that knows its error says."""
-    parts = {"of_target": 0.0, "of_labels": 0.0, "value": float(rows.mean())}
-    return SimpleNamespace(rows=rows, variance=variance, **parts)
+    variances = variance, 0.0, 0.0, 0.0, 0.0
+    value = float(rows.mean())
+    return SimpleNamespace(rows=rows, variance=variance, variances=variances, value=value)
 
 
 # ---------------------------------------------------------------- the design
@@ -69,7 +71,7 @@ def test_forecasts_that_follow_the_losses_leave_less_variance():
     found, plain, left = [], [], []
     for seed in range(600):
         drawn = sample(100, (4000, seed))
-        value, part, _ = _powered(losses[drawn.rows], drawn, rows)
+        value, part, _ = _prediction_powered(losses[drawn.rows], drawn, rows)
         found.append(value)
         left.append(part)
         plain.append(losses[drawn.rows].mean())
@@ -96,7 +98,7 @@ def test_labels_and_forecast_are_put_together_by_bayes_rule(measure):
 
     def chance(theta):
         if measure is SHARE:
-            n = drawn.effective(losses)
+            n = drawn.effective_size(losses)
             likely = n * (
                 mean * np.log(theta / mean) + (1 - mean) * np.log((1 - theta) / (1 - mean))
             )
@@ -187,8 +189,9 @@ def told(kind, changed, seed, n_labels=150):
     (assessed,) = assess_procedures([frozen], problem, measure)
     loss, classes = measure.row_loss, problem.rows.classes
     codes = y_target if classes is None else np.searchsorted(classes, y_target)
-    losses = loss.loss(codes, assessed.said[loss.response].of_final)
-    both = forecast_losses(problem, assessed.said, loss), forecast_labels(problem, assessed.said)
+    held_out = assessed.held_out
+    losses = loss.loss(codes, loss_argument(held_out.final, loss.response, classes))
+    both = forecast_losses(problem, loss, held_out)[0], forecast_labels(problem, held_out)
     drawn = sample(n_labels, (losses.size, seed))
     values = label_values(problem, codes)
     some = losses[drawn.rows], values[drawn.rows]
