@@ -15,12 +15,12 @@ r or m is right (Robins, Rotnitzky and Zhao 1994; Bang and Robins 2005). The sam
 its correction. The estimate here is a regression estimator, or a calibration in the sense of
 Deville and Sarndal (1992), whose weights are bounded and whose forecasts account for the rest:
 
-1. *Held-out losses.* The whole procedure behind f, with its choice of a weighting, is fitted without
-   each of K folds. l_i is the loss at row i of the model that was fitted without its fold.
+1. *Held-out losses.* The whole procedure behind f, with its choice of a weighting, is fitted
+   without each of K folds. l_i is the loss at row i of the model that was fitted without its fold.
 2. *Forecasts* h(x) of the loss. Ridge regressions on features phi(x), cross-fitted on the same
-   folds, model the label. A classifier has two forecasts: the loss expected under the modelled class
-   probabilities, m, and that under its own probabilities. For a regressor, the held-out losses
-   themselves are smoothed over phi(x).
+   folds, model the label. A classifier has two forecasts: the loss expected under the modelled
+   class probabilities, m, and that under its own probabilities. For a regressor, the held-out
+   losses themselves are smoothed over phi(x).
 3. *Weights* w = r / (r / 4 + 3 / 4), which is RIWERM(0.75) and at most 4, scaled to v_i = w_i / sum
    w. For label shift, these are the full class weights.
 4. *Calibration.* l is regressed on h under v, with a ridge penalty of one row, H being the weighted
@@ -31,8 +31,9 @@ Deville and Sarndal (1992), whose weights are bounded and whose forecasts accoun
    h(x_j) is clipped to the range of the h_i. M_k is the mean over the target of the expected loss m
    of fold k's model, and M that of the model fitted to all rows, which has seen more rows.
 
-The standard error adds up what one row, fold or assumption contributes to R^ (its influence). With
-the Gram matrix G = sum v_i (h_i - H)(h_i - H)' + I / n and g_i = 1 + (h_i - H)' G^-1 mean_j(h_j - H),
+The standard error adds up what each row, fold and assumption contributes to R^ (its influence).
+With the Gram matrix G = sum v_i (h_i - H)(h_i - H)' + I / n (of forecasts scaled to variance 1) and
+g_i = 1 + (h_i - H)' G^-1 mean_j (h(x_j) - H),
 
 * source row i contributes v_i e_i g_i, and target row j contributes (q_j - mean q) / m;
 * the *ratio* adds to either. It is treated as a logistic regression on phi of the domain d (0 or 1)
@@ -49,8 +50,8 @@ The variance of R^ is the sum of
     folds    sum_k (M_k - mean M)^2 / (K - 1), the choices and models of the folds
     unseen   (u R^ / 10)^2 + min(|R^ - D'|, R^ / 4)^2
 
-where u = 1 - mean_j min(w_j / r_j, 1) is the share of the target that the bounded weights leave out,
-and D' the difference estimate with weights v. For differences of two models, the contributions are
+where u = 1 - mean_j min(w_j / r_j, 1) is the share of the target that the bounded weights leave
+out, and D' the difference estimate with weights v. For differences of two models, contributions are
 subtracted row by row; for roots, the delta method scales them.
 
 *Interval*: R^ +- t se, with Student's t and Satterthwaite's (1946) degrees of freedom

@@ -309,9 +309,9 @@ def _check_losses(losses: np.ndarray, loss: RowLoss) -> None:
     n_bad = losses.size - int(np.count_nonzero(np.abs(losses) <= _MAX_LOSS))
     if n_bad:
         raise ValueError(
-            f"Got losses ({loss.scoring}) that are infinite, NaN or beyond {_MAX_LOSS:g} at {n_bad} "
-            "of the held-out rows, but expected finite ones, whose variance is one, too. Look at "
-            "the model's predictions there, or divide the labels by a constant."
+            f"Got losses ({loss.scoring}) that are infinite, NaN or beyond {_MAX_LOSS:g} at "
+            f"{n_bad} of the held-out rows, but expected a finite variance. Look at the model's "
+            "predictions there, or divide the labels by a constant."
         )
 
 

@@ -40,7 +40,7 @@ _MAX_LOG_HALF_WIDTH = 10.0
 _MIN_ROWS, _MIN_EFFECTIVE_ROWS = 50, 30
 # The tail index matters if more than this share of the variance comes from weighted rows.
 _SOURCE_SHARE = 0.5
-# If the effective sample size is a smaller share of the rows, the model of the labels needs squares.
+# If the effective sample size is a smaller share of the rows, labels are modelled with squares.
 _SLIGHT_SHIFT = 0.7
 # Draws of the bootstrap, and how many of them are made together.
 _N_DRAWS, _DRAWS_AT_ONCE = 200, 20
