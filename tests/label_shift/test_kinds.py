@@ -19,7 +19,7 @@ from weighbridge.label_shift import LabelRatio, kind_of_shift
 from weighbridge.label_shift._kinds import _kind
 from weighbridge.label_shift._prevalence import estimate_prevalence
 from weighbridge.target_risk import estimate_risk
-from weighbridge.target_risk._forecast import LabelRatioInfluence
+from weighbridge.target_risk._problem import LabelRatioInfluence
 
 FAST = LabelRatio(classifier=LogisticRegression())
 

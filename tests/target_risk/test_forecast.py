@@ -17,11 +17,11 @@ from weighbridge.target_risk._forecast import (
     Influence,
     LabelModel,
     Losses,
-    RatioInfluence,
     calibrated_mean,
     plain_mean,
 )
 from weighbridge.target_risk._interval import degrees_of_freedom
+from weighbridge.target_risk._problem import RatioInfluence
 
 
 def example(seed=0, n=200, n_target=150):

@@ -77,16 +77,12 @@ from weighbridge.target_risk._few_labels import (
     with_forecast,
 )
 from weighbridge.target_risk._forecast import forecast_losses
-from weighbridge.target_risk._interval import (
-    RiskComparison,
-    RiskEstimate,
-    judge_overlap,
-    mean_interval,
-)
+from weighbridge.target_risk._interval import RiskEstimate, judge_overlap, mean_interval
 from weighbridge.target_risk._problem import NAMES, Measure, Question, RiskProblem, find_measure
 from weighbridge.target_risk._procedures import base_of, check_arguments, fit_finals
 from weighbridge.target_risk._risks import (
     Assessed,
+    RiskComparison,
     assess_held_out,
     assess_metrics,
     assess_procedures,

@@ -10,22 +10,16 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit, xlogy
 
 from weighbridge._findings import Estimate, wilson
-from weighbridge.model_selection import respond
-from weighbridge.target_risk._forecast import (
-    Influence,
-    Losses,
-    calibrated_mean,
-)
+from weighbridge.target_risk._forecast import Influence, Losses, calibrated_mean
 from weighbridge.target_risk._interval import score_of
-from weighbridge.target_risk._procedures import HeldOut, record_predictions
+from weighbridge.target_risk._procedures import HeldOut, loss_argument, record_predictions
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._problem import Measure, RiskProblem
 
 # How far a change of P(y | x) may move the loss: the scale of a Cauchy distribution, in points of a
 # share of errors, and as a part of any other loss. Chosen for coverage with 50, 100 and 200 labels
-# on the development tasks. A mixture of two normal distributions, and ignoring a forecast that a
-# test rejects, gave no shorter intervals that cover.
+# on the development tasks.
 _CHANGE_POINTS, _CHANGE_PART = 0.01, 0.1
 # The slope of the forecasts of single rows is shrunk as if this many labels contradicted them.
 _SHRINKAGE = 5.0
@@ -87,10 +81,10 @@ def value_of(
     weights: np.ndarray,
 ) -> float:
     """Return a measure on labelled rows; NaN if it is undefined there."""
-    loss = measure.row_loss
+    predictions, loss = record_predictions(model, X, classes), measure.row_loss
     if loss is None:
-        return score_of(measure, record_predictions(model, X, classes), codes, classes)(weights)
-    losses = loss.loss(codes, respond(model, X, loss.response, classes))
+        return score_of(measure, predictions, codes, classes)(weights)
+    losses = loss.loss(codes, loss_argument(predictions, loss.response, classes))
     mean = float(np.average(losses, weights=weights))
     return float(np.sqrt(mean)) if measure.root else mean
 
@@ -152,9 +146,9 @@ def with_forecast(
 def _prediction_powered(
     losses: np.ndarray, sample: Sample, forecasts: np.ndarray
 ) -> tuple[float, float, float]:
-    """Return a prediction-powered mean, the part of the labels' variance it has, and that variance.
+    """Return a prediction-powered mean, its variance over that of the labels, and its variance.
 
-    It is mean(l) + b (mean of all f - mean of labelled f), with the slope b of l on the forecast f
+    The mean is mean(l) + b (mean of all f - mean of labelled f), with the slope b of l on the forecast f
     (Angelopoulos, Duchi and Zrnic, 2023, "PPI++").
     """
     labelled = forecasts[sample.rows]

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import expit
 
-from weighbridge._estimators import is_estimated
 from weighbridge._folds import row_blocks
 from weighbridge.model_selection import RowLoss
 from weighbridge.tables import Quadratic, QuadraticRows, TableEncoder, stack_samples
@@ -36,8 +34,8 @@ _MAX_LOSS = 1e70
 _ROUNDING = 1e-12
 # Squares and products need this many rows each. Wider tables are projected to this many columns.
 _ROWS_PER_FEATURE, _MAX_COLUMNS = 5, 300
-# Scales of features, and the information of a ratio, are learned from about this many rows.
-_SCALE_ROWS, _INFORMATION_ROWS = 10_000, 20_000
+# Scales of features are learned from about this many rows.
+_SCALE_ROWS = 10_000
 # Numbers beyond this many standard deviations would dominate a regression on their squares.
 _MAX_DEVIATIONS = 8.0
 # Penalties in rows. The one with the smallest held-out squared error is used.
@@ -172,85 +170,6 @@ def _equally_likely(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.asarray(standardised * deviation + mean)
 
 
-class RatioInfluence:
-    """Influence of the rows on a ratio that is estimated like a logistic regression on phi.
-
-    Row i, of domain d_i and with P(target | x_i) = p_i, moves log r(x) by phi(x)' H^-1 phi_i
-    (d_i - p_i), with the penalised information H = I + sum_i p_i (1 - p_i) phi_i phi_i'.
-    """
-
-    def __init__(
-        self, ridge: CrossFittedRidge, log_ratio: np.ndarray, log_ratio_target: np.ndarray
-    ):
-        log_prior_odds = np.log(log_ratio_target.size / log_ratio.size)
-        log_odds, log_odds_target = log_ratio + log_prior_odds, log_ratio_target + log_prior_odds
-        self.ridge = ridge
-        self.scores = -expit(log_odds)[:, None], expit(-log_odds_target)[:, None]
-        self.information = np.eye(ridge.width)
-        for numbers, odds in ((ridge.source, log_odds), (ridge.target, log_odds_target)):
-            step = max(1, odds.size // _INFORMATION_ROWS)
-            spread = (expit(odds) * expit(-odds))[::step]
-            self.information += ridge.gram(numbers[::step], spread * odds.size / spread.size)
-
-    def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the influence of the rows of both samples on sum_i c_i log r(x_i)."""
-        source, target = self.ridge.source, self.ridge.target
-        coefficients = self._solve(self.ridge.moments(source, contributions[:, None]))
-        changes = self.ridge.times(source, coefficients), self.ridge.times(target, coefficients)
-        return (self.scores[0] * changes[0])[:, 0], (self.scores[1] * changes[1])[:, 0]
-
-    def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the change of the log ratio at the source rows if rows count this much more."""
-        total = self.ridge.moments(self.ridge.source, source * self.scores[0])
-        total += self.ridge.moments(self.ridge.target, target * self.scores[1])
-        return self.ridge.times(self.ridge.source, self._solve(total))
-
-    def _solve(self, moments: np.ndarray) -> np.ndarray:
-        return np.asarray(np.linalg.solve(self.information, moments), dtype=np.float64)
-
-
-class LabelRatioInfluence:
-    """Influence of the rows on the class weights of a label ratio."""
-
-    def __init__(self, ratio: Any, y: np.ndarray, rows: np.ndarray | None):
-        estimate, self.class_shares = ratio.estimate_, ratio.class_shares(y)
-        probabilities, used = ratio.probabilities_, slice(None) if rows is None else rows
-        scale = ratio.class_weights_ * probabilities.priors
-        # A class weight is a prevalence in the target divided by that in the source.
-        counts = np.eye(scale.size)[probabilities.codes] / probabilities.priors - 1
-        self.source = (estimate.of_source / scale - counts / probabilities.codes.size)[used]
-        self.target = estimate.of_target / scale
-
-    def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the influence of the rows of both samples on sum_i c_i log r(y_i)."""
-        by_class = self.class_shares.T @ contributions
-        return self.source @ by_class, self.target @ by_class
-
-    def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the change of the log ratio at the source rows if rows count this much more."""
-        return np.asarray(self.class_shares @ (self.source.T @ source + self.target.T @ target))
-
-
-RatioError = RatioInfluence | LabelRatioInfluence
-
-
-def ratio_influence(problem: RiskProblem, y: Any) -> RatioError | None:
-    """Return the influence on the ratio of a problem; None for a known one."""
-    ratio, rows = problem.ratio, problem.rows
-    if problem.by_label:
-        probabilities = ratio.probabilities_
-        codes = ratio.class_shares(y).argmax(axis=1)
-        n_rows = probabilities.codes.size, len(probabilities.target)
-        is_same = (codes.size, problem.n_target) == n_rows and (
-            ratio.bin_medians_ is not None or (codes == probabilities.codes).all()
-        )
-        # A ratio that was fitted to other rows has no influence of these.
-        return LabelRatioInfluence(ratio, rows.y, rows.numbers) if is_same else None
-    if not is_estimated(ratio):
-        return None
-    return RatioInfluence(problem.ridge, problem.log_ratio, problem.log_ratio_target)
-
-
 class Losses(NamedTuple):
     """Losses of a procedure: held out, expected by the label model, and forecasts of them."""
 
@@ -281,8 +200,13 @@ def _held_out_losses(problem: RiskProblem, loss: RowLoss, held_out: HeldOut) -> 
     expected = labels.expected_loss(loss, labels.source, source)
     by_fold = [labels.expected_loss(loss, labels.target, target) for target in targets]
     expected_target = np.asarray(np.mean(by_fold, axis=0))
-    for array in (losses, expected, expected_target):
-        _check_losses(array, loss)
+    n_bad = np.count_nonzero(~(np.abs(np.r_[losses, expected, expected_target]) <= _MAX_LOSS))
+    if n_bad:
+        raise ValueError(
+            f"Got {n_bad} losses ({loss.scoring}) that are infinite, NaN or beyond {_MAX_LOSS:g}, "
+            "but expected a finite variance. Look at the model's predictions, or divide the labels "
+            "by a constant."
+        )
     forecasts = [(expected, expected_target)]
     if rows.classes is None:
         smoothed = problem.ridge.smooth(losses[:, None])
@@ -303,16 +227,6 @@ def _held_out_losses(problem: RiskProblem, loss: RowLoss, held_out: HeldOut) -> 
         float(labels.expected_loss(loss, labels.target, final).mean()),
         tuple(forecasts),
     )
-
-
-def _check_losses(losses: np.ndarray, loss: RowLoss) -> None:
-    n_bad = losses.size - int(np.count_nonzero(np.abs(losses) <= _MAX_LOSS))
-    if n_bad:
-        raise ValueError(
-            f"Got losses ({loss.scoring}) that are infinite, NaN or beyond {_MAX_LOSS:g} at "
-            f"{n_bad} of the held-out rows, but expected a finite variance. Look at the model's "
-            "predictions there, or divide the labels by a constant."
-        )
 
 
 # The fields of an influence that are in the unit of the estimate, beside its value.

@@ -123,40 +123,6 @@ class RiskEstimate(Record):
         return "\n".join([*lines, *(f"  {finding}" for finding in self.findings)])
 
 
-@dataclass(frozen=True, repr=False)
-class RiskComparison(Record):
-    """Two models on the same rows, and the change from one to the other.
-
-    Parameters
-    ----------
-    baseline, other : RiskEstimate
-        The two models.
-    change : Estimate or None
-        ``other - baseline``, paired: negative losses are gains. None if it is withheld.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from weighbridge import ImportanceWeightedCV
-    >>> from weighbridge.datasets import make_quadratic
-    >>> from weighbridge.target_risk import compare_risks
-    >>> data = make_quadratic(random_state=0)
-    >>> plain = LinearRegression()
-    >>> tuned = ImportanceWeightedCV(plain, random_state=0)
-    >>> both = compare_risks(plain, tuned, data.X, data.y, data.X_target, random_state=0)
-    >>> both.change.high < 0  # weighting helps: 0 is not in the interval
-    True
-    """
-
-    baseline: RiskEstimate
-    other: RiskEstimate
-    change: Estimate | None
-
-    def __str__(self) -> str:
-        change = "withheld" if self.change is None else str(self.change)
-        return f"{self.baseline}\n{self.other}\nchange: {change}"
-
-
 def degrees_of_freedom(influence: Influence) -> float:
     """Return Satterthwaite's degrees of freedom of the variance.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
+from scipy.special import expit
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import get_scorer
@@ -20,6 +21,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from weighbridge._estimators import is_estimated
 from weighbridge.domain import covered_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import AUTO, COVARIATE, Seen, check_shift
@@ -37,12 +39,12 @@ from weighbridge.target_risk._forecast import (
     BRIDGE,
     CrossFittedRidge,
     LabelModel,
-    RatioError,
-    ratio_influence,
 )
 from weighbridge.target_risk._procedures import fit_ratio_of
 from weighbridge.weighting import Geodesic
 
+# The information of a ratio is learned from about this many rows of each sample.
+_INFORMATION_ROWS = 20_000
 # Names of scorers as they are shown.
 NAMES = {
     "accuracy": "error",
@@ -185,6 +187,65 @@ class Question:
             )
 
 
+class RatioInfluence:
+    """Influence of the rows on a ratio that is estimated like a logistic regression on phi.
+
+    Row i, of domain d_i and with P(target | x_i) = p_i, moves log r(x) by phi(x)' H^-1 phi_i
+    (d_i - p_i), with the penalised information H = I + sum_i p_i (1 - p_i) phi_i phi_i'.
+    """
+
+    def __init__(
+        self, ridge: CrossFittedRidge, log_ratio: np.ndarray, log_ratio_target: np.ndarray
+    ):
+        log_prior_odds = np.log(log_ratio_target.size / log_ratio.size)
+        log_odds, log_odds_target = log_ratio + log_prior_odds, log_ratio_target + log_prior_odds
+        self.ridge = ridge
+        self.scores = -expit(log_odds)[:, None], expit(-log_odds_target)[:, None]
+        self.information = np.eye(ridge.width)
+        for numbers, odds in ((ridge.source, log_odds), (ridge.target, log_odds_target)):
+            step = max(1, odds.size // _INFORMATION_ROWS)
+            spread = (expit(odds) * expit(-odds))[::step]
+            self.information += ridge.gram(numbers[::step], spread * odds.size / spread.size)
+
+    def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the influence of the rows of both samples on sum_i c_i log r(x_i)."""
+        source, target = self.ridge.source, self.ridge.target
+        coefficients = self._solve(self.ridge.moments(source, contributions[:, None]))
+        changes = self.ridge.times(source, coefficients), self.ridge.times(target, coefficients)
+        return (self.scores[0] * changes[0])[:, 0], (self.scores[1] * changes[1])[:, 0]
+
+    def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the change of the log ratio at the source rows if rows count this much more."""
+        total = self.ridge.moments(self.ridge.source, source * self.scores[0])
+        total += self.ridge.moments(self.ridge.target, target * self.scores[1])
+        return self.ridge.times(self.ridge.source, self._solve(total))
+
+    def _solve(self, moments: np.ndarray) -> np.ndarray:
+        return np.asarray(np.linalg.solve(self.information, moments), dtype=np.float64)
+
+
+class LabelRatioInfluence:
+    """Influence of the rows on the class weights of a label ratio."""
+
+    def __init__(self, ratio: Any, y: np.ndarray, rows: np.ndarray | None):
+        estimate, self.class_shares = ratio.estimate_, ratio.class_shares(y)
+        probabilities, used = ratio.probabilities_, slice(None) if rows is None else rows
+        scale = ratio.class_weights_ * probabilities.priors
+        # A class weight is a prevalence in the target divided by that in the source.
+        counts = np.eye(scale.size)[probabilities.codes] / probabilities.priors - 1
+        self.source = (estimate.of_source / scale - counts / probabilities.codes.size)[used]
+        self.target = estimate.of_target / scale
+
+    def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the influence of the rows of both samples on sum_i c_i log r(y_i)."""
+        by_class = self.class_shares.T @ contributions
+        return self.source @ by_class, self.target @ by_class
+
+    def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the change of the log ratio at the source rows if rows count this much more."""
+        return np.asarray(self.class_shares @ (self.source.T @ source + self.target.T @ target))
+
+
 class RiskProblem:
     """Two samples, a fitted ratio, outer folds and a model of the labels, shared by all models."""
 
@@ -234,9 +295,8 @@ class RiskProblem:
         # As the ratio gives it. The log ratio of `rows` is scaled to a mean ratio of 1.
         self.log_ratio = log_ratio if self.rows.numbers is None else log_ratio[self.rows.numbers]
         self._check_classes()
-        splitter = (StratifiedKFold if is_classifier(estimator) else KFold)(
-            self.n_folds, shuffle=True, random_state=self.seed
-        )
+        kind = StratifiedKFold if is_classifier(estimator) else KFold
+        splitter = kind(self.n_folds, shuffle=True, random_state=self.seed)
         self.fold = np.zeros(self.rows.y.size, dtype=np.intp)
         for k, (_, test) in enumerate(splitter.split(self.rows.y, self.rows.y)):
             self.fold[test] = k
@@ -282,9 +342,21 @@ class RiskProblem:
         return LabelModel(self.ridge, self.rows.codes, n_classes)
 
     @cached_property
-    def ratio_influence(self) -> RatioError | None:
-        """The error of an estimated ratio; None for a known one."""
-        return ratio_influence(self, self._all_rows[1])
+    def ratio_influence(self) -> RatioInfluence | LabelRatioInfluence | None:
+        """The influence of the rows on an estimated ratio; None for a known one."""
+        if self.by_label:
+            probabilities = self.ratio.probabilities_
+            codes = self.ratio.class_shares(self._all_rows[1]).argmax(axis=1)
+            n_rows = probabilities.codes.size, len(probabilities.target)
+            is_same = (codes.size, self.n_target) == n_rows and (
+                self.ratio.bin_medians_ is not None or (codes == probabilities.codes).all()
+            )
+            if not is_same:  # The ratio was fitted to other rows.
+                return None
+            return LabelRatioInfluence(self.ratio, self.rows.y, self.rows.numbers)
+        if not is_estimated(self.ratio):
+            return None
+        return RatioInfluence(self.ridge, self.log_ratio, self.log_ratio_target)
 
     @cached_property
     def covered(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:

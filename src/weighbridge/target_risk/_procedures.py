@@ -181,16 +181,14 @@ def with_ratio(estimator: Any, problem: RiskProblem) -> Any:
                 "rows of X: its losses there are too small. Pass rows that it has not seen, or the "
                 "model without FrozenEstimator: then it is refitted without each fold."
             )
-    is_weighted = isinstance(estimator, WeightedEstimator)
-    if is_weighted and (
-        estimator.ratio is None or not is_fitted(clone(check_ratio(estimator.ratio)))
-    ):
-        # The inner estimator is the same object, by which `share_transformers` recognises it.
-        options = {**estimator.get_params(deep=False), "ratio": problem.ratio}
-        if "shift" in options:
-            options["shift"] = COVARIATE  # The ratio has settled the kind of shift.
-        return type(estimator)(**options)
-    return estimator
+    if not isinstance(estimator, WeightedEstimator):
+        return estimator
+    if estimator.ratio is not None and is_fitted(clone(check_ratio(estimator.ratio))):
+        return estimator
+    # The inner estimator is the same object, by which `share_transformers` recognises it.
+    options = {**estimator.get_params(deep=False), "ratio": problem.ratio}
+    options |= {"shift": COVARIATE} if "shift" in options else {}  # The ratio has settled it.
+    return type(estimator)(**options)
 
 
 def fit_finals(estimators: Iterable[Any], problem: RiskProblem, step: Step | None) -> list[Any]:
@@ -231,6 +229,8 @@ def hold_out(
         if step is not None:
             for _ in procedures:
                 step()
+    # The position of each source row if those of the first fold come first, and so on.
+    order = np.argsort(np.argsort(problem.fold, kind="stable"))
     by_procedure = zip(*by_fold, strict=True)
     held_out = []
     for estimator, model in zip(estimators, finals, strict=True):
@@ -239,7 +239,8 @@ def hold_out(
             source, targets = record_predictions(model, rows.X, classes), [final]
         else:
             sources, targets = map(list, zip(*next(by_procedure), strict=True))
-            source = _join_folds(sources, problem.fold)
+            arrays = {name: np.concatenate([p[name] for p in sources]) for name in sources[0]}
+            source = take_predictions(arrays, order)
         held_out.append(HeldOut(source, targets, final, model))
     return held_out
 
@@ -252,7 +253,7 @@ def _predict_fold(
     rows: SourceRows,
     X_target: Any,
     is_held_out: np.ndarray,
-) -> list[tuple[Predictions, Predictions]]:
+) -> list[list[Predictions]]:
     """Fit to the other rows; return predictions for the held-out rows and for the target."""
     train = np.flatnonzero(~is_held_out)
     X, X_held_out = table_rows(rows.X, train), table_rows(rows.X, np.flatnonzero(is_held_out))
@@ -266,49 +267,32 @@ def _predict_fold(
         if isinstance(estimator, WeightedEstimator) and estimator.ratio is ratio:
             estimator = clone(estimator).set_params(ratio=scored)
         model = _fit(estimator, X, rows.y[train], sample_weight)
-        at_rows = (
-            record_predictions(model, table, rows.classes) for table in (X_held_out, X_target)
-        )
-        predictions.append((next(at_rows), next(at_rows)))
+        tables = X_held_out, X_target
+        predictions.append([record_predictions(model, table, rows.classes) for table in tables])
     return predictions
-
-
-def _join_folds(predictions: list[Predictions], fold: np.ndarray) -> Predictions:
-    """Return the predictions for all source rows, from those for the rows of each fold."""
-    # A stable sort lists the rows of the first fold, then those of the second, and so on.
-    order = np.argsort(np.argsort(fold, kind="stable"))
-    return {
-        method: np.concatenate([of_fold[method] for of_fold in predictions])[order]
-        for method in predictions[0]
-    }
 
 
 def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], list[Any]]:
     """Split off the transformers that the estimators have in common, to fit them once a fold."""
+    base = base_of(estimators[0]) if estimators else None
+    steps = fixed_steps(base) if closed_form(base) is not None else None
     weighted = [model for model in estimators if isinstance(model, WeightedEstimator)]
-    bases = [base_of(model) for model in estimators]
-    can_share = (
-        all(base is bases[0] for base in bases)
-        and all(model.ratio is ratio for model in weighted)
+    if (
+        steps is None
+        or any(base_of(model) is not base for model in estimators)
+        or any(model.ratio is not ratio for model in weighted)
         # A criterion of the user's may look at the rows before the transformers.
-        and all(getattr(model, "criterion", None) is None for model in weighted)
-    )
-    if not (bases and can_share and closed_form(bases[0]) is not None):
+        or any(getattr(model, "criterion", None) is not None for model in weighted)
+    ):
         return [], estimators
-    *transformers, last = fixed_steps(bases[0]) or [bases[0]]
-    if not transformers:
-        return [], estimators
-    return transformers, [
-        clone(model).set_params(estimator=last) if isinstance(model, WeightedEstimator) else last
+    return steps[:-1], [
+        clone(model).set_params(estimator=steps[-1]) if model in weighted else steps[-1]
         for model in estimators
     ]
 
 
 class ScoredRatio(FrozenEstimator):  # type: ignore[misc, unused-ignore]
-    """Fitted ratio whose log ratios at the rows of one table are known.
-
-    It serves rows that shared transformers have changed, which the ratio itself cannot read.
-    """
+    """Fitted ratio with known log ratios of one table, which transformers may have changed."""
 
     def __init__(self, estimator: Any, table: Any, log_ratio: np.ndarray):
         super().__init__(estimator)

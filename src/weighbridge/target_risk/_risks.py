@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator, is_classifier
 
 from weighbridge._estimators import WeightedEstimator
-from weighbridge._findings import Estimate
+from weighbridge._findings import Estimate, Record
 from weighbridge._folds import one_thread
 from weighbridge.ratios import OverlapJudgement, effective_sample_size
 from weighbridge.target_risk._forecast import Influence, forecast_losses
 from weighbridge.target_risk._interval import (
     WITHHELD,
-    RiskComparison,
     RiskEstimate,
     judge_interval,
     judge_overlap,
@@ -27,6 +26,39 @@ from weighbridge.target_risk._procedures import HeldOut, Step, check_arguments, 
 
 # The covered target rows are assessed if they are at least this many, and this share of all.
 _MIN_COVERED_ROWS, _MIN_COVERED_SHARE = 50, 0.1
+
+
+@dataclass(frozen=True, repr=False)
+class RiskComparison(Record):
+    """Two models on the same rows, and the change from one to the other.
+
+    Parameters
+    ----------
+    baseline, other : RiskEstimate
+        The two models.
+    change : Estimate or None
+        ``other - baseline``, paired: negative losses are gains. None if it is withheld.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge import ImportanceWeightedCV
+    >>> from weighbridge.datasets import make_quadratic
+    >>> from weighbridge.target_risk import compare_risks
+    >>> data = make_quadratic(random_state=0)
+    >>> models = LinearRegression(), ImportanceWeightedCV(LinearRegression(), random_state=0)
+    >>> both = compare_risks(*models, data.X, data.y, data.X_target, random_state=0)
+    >>> both.change.high < 0  # weighting helps: 0 is not in the interval
+    True
+    """
+
+    baseline: RiskEstimate
+    other: RiskEstimate
+    change: Estimate | None
+
+    def __str__(self) -> str:
+        change = "withheld" if self.change is None else str(self.change)
+        return f"{self.baseline}\n{self.other}\nchange: {change}"
 
 
 class Assessed(NamedTuple):
