@@ -42,9 +42,6 @@ def forecast(rows, variance=0.0):
     return SimpleNamespace(rows=rows, variance=variance, variances=variances, value=value)
 
 
-# ---------------------------------------------------------------- the design
-
-
 def test_the_covariance_of_two_means_of_strata_by_hand():
     """Two strata of 2 and 3 rows that stand for 4 and 15 of 19: sums of (share * sd)^2 / n."""
     stands_for = np.array([2.0, 2, 5, 5, 5])
@@ -53,14 +50,7 @@ def test_the_covariance_of_two_means_of_strata_by_hand():
     parts = [(4 / 19, slice(0, 2)), (15 / 19, slice(2, 5))]
     by_hand = sum(s**2 * np.cov(a[k], b[k]) / a[k].size for s, k in parts)
     np.testing.assert_allclose(drawn.covariance(a, b)[0], by_hand, rtol=1e-12)
-
-
-def test_degrees_of_freedom_of_equal_rows_are_one_less():
-    values = np.random.default_rng(0).normal(size=12)
-    assert sample(12).covariance(values)[1] == pytest.approx(11)
-
-
-# ---------------------------------------------------------------- the error
+    assert sample(5).covariance(b)[1] == pytest.approx(4)  # degrees of freedom
 
 
 def test_forecasts_that_follow_the_losses_leave_less_variance():
@@ -148,9 +138,6 @@ def test_nothing_but_zero_losses_is_an_interval_of_labels_alone():
     assert (
         0 <= found.low < found.value < found.high < by_labels(none, drawn, SHARE, 0.95).high + 0.1
     )
-
-
-# ---------------------------------------------------------------- the relation
 
 
 @pytest.mark.parametrize("between", [-1.0, -0.6, 0.0, 0.9])

@@ -279,14 +279,6 @@ def test_expected_squared_loss_is_bias_and_variance():
     assert np.mean(scale) == pytest.approx(0.5, rel=0.05)
 
 
-def test_expected_error_of_classes_is_the_probability_of_the_others():
-    data = gaussian(500)
-    labels = LabelModel(fitted_ridge(data), (data.y > 0.5).astype(int), 2)
-    votes = np.eye(2)[np.random.default_rng(0).integers(0, 2, 500)]
-    expected = labels.expected_loss(ROW_LOSSES["accuracy"], labels.source, votes)
-    np.testing.assert_allclose(expected, 1 - np.sum(labels.source * votes, axis=1), rtol=1e-12)
-
-
 def test_labels_of_any_size_are_modelled():
     data = gaussian(300, d=1)
     plain, large = (LabelModel(fitted_ridge(data), unit * data.y, None) for unit in (1.0, 1e150))

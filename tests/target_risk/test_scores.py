@@ -292,9 +292,10 @@ def test_a_model_that_gives_no_scores_has_no_auc():
     with pytest.raises(InputError, match="no predict_proba") as caught:
         adapt(*tables(data), label="y", metric="auc", model=RidgeClassifier())
     assert caught.value.problems[0].code == "WB703"
-    two = classes(120)
-    risk = estimate_risk(LinearSVC(), two.X, two.y, two.X_target, scoring="roc_auc")
-    assert risk.measure == "roc_auc"
+    two = classes(200)
+    samples = two.X, two.y, two.X_target
+    risk = estimate_risk(LinearSVC(), *samples, ratio=two.ratio, scoring="roc_auc")
+    assert risk.value > 0.6  # by the margins
 
 
 @pytest.mark.parametrize(
@@ -303,14 +304,6 @@ def test_a_model_that_gives_no_scores_has_no_auc():
 )
 def test_a_metric_has_the_bounds_of_its_values(scoring, bounds):
     assert find_measure(scoring, None, LogisticRegression()).bounds == bounds
-
-
-def test_machines_are_ranked_by_their_margins():
-    data = classes(200)
-    risk = estimate_risk(
-        LinearSVC(), data.X, data.y, data.X_target, ratio=data.ratio, scoring="roc_auc"
-    )
-    assert risk.value > 0.6
 
 
 def test_the_command_shows_the_metrics_and_how_to_repeat_them(tmp_path):
@@ -338,6 +331,3 @@ def test_a_run_without_further_metrics_shows_no_table_of_them():
     result = adapt(*tables(classes(100)), lam=0.0, **QUICK)
     assert [each["name"] for each in result.metrics] == ["error"]
     assert "Every metric" not in render(result.to_dict())
-    older = result.to_dict()
-    del older["expect"]["metrics"]
-    assert "Every metric" not in render(older)

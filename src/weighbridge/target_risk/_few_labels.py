@@ -148,8 +148,8 @@ def _prediction_powered(
 ) -> tuple[float, float, float]:
     """Return a prediction-powered mean, its variance over that of the labels, and its variance.
 
-    The mean is mean(l) + b (mean of all f - mean of labelled f), with the slope b of l on the forecast f
-    (Angelopoulos, Duchi and Zrnic, 2023, "PPI++").
+    The mean is mean(l) + b (mean of all f - mean of labelled f), with the slope b of l on the
+    forecast f (Angelopoulos, Duchi and Zrnic, 2023, "PPI++").
     """
     labelled = forecasts[sample.rows]
     covariance, _ = sample.covariance(losses, labelled)

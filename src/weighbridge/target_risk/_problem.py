@@ -150,16 +150,16 @@ class Question:
     """Settings that the functions above this package share."""
 
     ratio: Any = None
+    shift: str = AUTO
     scoring: Any = None
     loss: Any = None
-    candidates: Any = None
-    worthwhile: float | None = None
     confidence: float = 0.95
     cv: int = 5
     n_jobs: int | None = None
     random_state: Any = None
+    candidates: Any = None
+    worthwhile: float | None = None
     progress: Any = None
-    shift: str = AUTO
     metrics: Mapping[str, str] = field(default_factory=dict)  # further scorers, by their names
 
     def metrics_of(self, estimator: Any) -> dict[str, Measure]:

@@ -90,17 +90,12 @@ def loss_argument(
 
 
 class HeldOut(NamedTuple):
-    """Predictions of one procedure.
+    """Predictions of one procedure. A frozen model makes all of them."""
 
-    `source` has the predictions for each source row by the model that was fitted without its fold,
-    `target` those for all target rows by each of these models, `final` those by the model that was
-    fitted to all rows. A frozen model is all of them.
-    """
-
-    source: Predictions
-    target: list[Predictions]
-    final: Predictions
-    model: BaseEstimator
+    source: Predictions  # each source row by the model that was fitted without its fold
+    target: list[Predictions]  # all target rows by each of these models
+    final: Predictions  # all target rows by the model that was fitted to all rows
+    model: BaseEstimator  # this model
 
     def at_target_rows(self, rows: np.ndarray) -> HeldOut:
         """Return the same for some of the target rows."""

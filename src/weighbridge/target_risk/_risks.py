@@ -238,27 +238,16 @@ def estimate_risk(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
     >>> from weighbridge.datasets import make_gaussian_shift
     >>> from weighbridge.target_risk import estimate_risk
-    >>> data = make_gaussian_shift(2000, 1000, random_state=0)
-    >>> risk = estimate_risk(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
-    >>> line = LinearRegression().fit(data.X, data.y)
-    >>> actual = np.sqrt(np.mean((data.y_target - line.predict(data.X_target)) ** 2))
-    >>> bool(risk.interval[0] < actual < risk.interval[1])
+    >>> data, model = make_gaussian_shift(2000, 1000, random_state=0), LinearRegression()
+    >>> risk = estimate_risk(model, data.X, data.y, data.X_target, random_state=0)
+    >>> errors = data.y_target - model.fit(data.X, data.y).predict(data.X_target)
+    >>> bool(risk.interval[0] < (errors**2).mean() ** 0.5 < risk.interval[1])
     True
     """
-    question = Question(
-        ratio=ratio,
-        shift=shift,
-        scoring=scoring,
-        loss=loss,
-        confidence=confidence,
-        cv=cv,
-        n_jobs=n_jobs,
-        random_state=random_state,
-    )
+    question = Question(ratio, shift, scoring, loss, confidence, cv, n_jobs, random_state)
     check_arguments(estimator, y)
     measure = question.measure_of(estimator)
     problem = RiskProblem(estimator, X, y, X_target, sample_weight, question)
@@ -316,16 +305,7 @@ def compare_risks(
     >>> abs(both.other.value - both.baseline.value - both.change.value) < 1e-9
     True
     """
-    question = Question(
-        ratio=ratio,
-        shift=shift,
-        scoring=scoring,
-        loss=loss,
-        confidence=confidence,
-        cv=cv,
-        n_jobs=n_jobs,
-        random_state=random_state,
-    )
+    question = Question(ratio, shift, scoring, loss, confidence, cv, n_jobs, random_state)
     for estimator in (baseline, other):
         check_arguments(estimator, y)
     if is_classifier(baseline) != is_classifier(other):
