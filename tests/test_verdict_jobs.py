@@ -105,7 +105,6 @@ def test_every_candidate_keeps_its_model(verdict, toy):
         assert candidate.model.predict(toy[2]).shape == (300,)
         assert "model" not in candidate.to_dict()
         assert "model" not in repr(candidate)
-        assert candidate._held_out.shape == toy[1].shape
     assert verdict.candidate(verdict.use).model is verdict.model
 
 

@@ -72,13 +72,11 @@ def test_intervals_cover_in_many_repetitions(estimator, ratio):
 def test_error_of_the_clinic_is_covered():
     data = make_clinic(1200, 800, random_state=0)
     risk = estimate_risk(clinic_model(), data.X, data.y, data.X_target, random_state=0)
-    actual = np.mean(clinic_model().fit(data.X, data.y).predict(data.X_target) != data.y_target)
-    assert covers(risk, actual)
+    model = clinic_model().fit(data.X, data.y)
+    assert covers(risk, 1 - model.score(data.X_target, data.y_target))
     assert risk.measure == "error"
     assert risk.training.high < risk.value
-    text = str(risk)
-    assert "expected error on the target" in text
-    assert "held out" in text
+    assert "expected error on the target" in str(risk)
 
 
 def test_without_shift_the_expected_loss_is_the_training_loss():
@@ -157,8 +155,7 @@ def test_classifiers_without_probabilities_are_covered():
     data = classes()
     samples = data.X, data.y, data.X_target
     risk = estimate_risk(LinearSVC(), *samples, ratio=data.ratio, random_state=0)
-    predicted = LinearSVC().fit(data.X, data.y).predict(data.X_target)
-    assert covers(risk, np.mean(predicted != data.y_target))
+    assert covers(risk, 1 - LinearSVC().fit(data.X, data.y).score(data.X_target, data.y_target))
 
 
 def test_separate_samples_have_no_estimate():
@@ -325,7 +322,7 @@ def test_lists_and_sparse_matrices_are_accepted():
     data = make_gaussian_shift(100, 100, n_features=2, random_state=0)
     samples = data.X, data.y, data.X_target
     plain = estimate_risk(LinearRegression(), *samples, random_state=0)
-    lists = [sample.tolist() for sample in samples]
+    lists = (sample.tolist() for sample in samples)
     assert estimate_risk(LinearRegression(), *lists, random_state=0) == plain
     X, X_target = coo_matrix(data.X), coo_matrix(data.X_target)
     sparse = estimate_risk(LinearRegression(), X, data.y, X_target, random_state=0)

@@ -268,8 +268,7 @@ def test_expected_squared_loss_is_bias_and_variance():
     )
     prediction = 0.5 * data.X[:, 0]
     expected = labels.expected_loss(squared, labels.source, prediction)
-    mean, scale = labels.source.T
-    q = labels.residuals
+    (mean, scale), q = labels.source.T, labels.residuals
     by_hand = (mean - prediction) ** 2 + scale**2 * np.mean(q**2)
     by_hand += 2 * (mean - prediction) * scale * q.mean()
     np.testing.assert_allclose(expected, by_hand, rtol=1e-10)

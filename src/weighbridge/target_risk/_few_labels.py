@@ -198,10 +198,8 @@ def compare_relation(
     confidence: float,
 ) -> Relation:
     """Compare losses and labels with the forecasts from the source for the same rows."""
-    excess = [
-        observed - forecast.rows[sample.rows]
-        for observed, forecast in zip((losses, values), forecasts, strict=True)
-    ]
+    of_losses, of_labels = (forecast.rows[sample.rows] for forecast in forecasts)
+    excess = [losses - of_losses, values - of_labels]
     covariance, freedom = sample.covariance(*excess)
     # The target rows and their labels are the ones that were observed.
     covariance += np.diag([each.variance - sum(each.variances[1:3]) for each in forecasts])

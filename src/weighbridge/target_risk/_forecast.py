@@ -310,16 +310,8 @@ def calibrated_mean(losses: Losses, problem: RiskProblem) -> Influence:
     apart = np.clip(value - doubly_robust, -_MAX_APART * abs(value), _MAX_APART * abs(value))
     unseen = np.array([_LEFT_OUT_ERROR * left_out * value, apart])
     final = losses.of_final - float(losses.of_folds.mean())
-    return Influence(
-        value + final,
-        source,
-        target,
-        residuals,
-        shares,
-        losses.of_folds,
-        unseen=unseen,
-        rows=expected + final,
-    )
+    value, rows, folds = value + final, expected + final, losses.of_folds
+    return Influence(value, source, target, residuals, shares, folds, unseen, rows)
 
 
 def _calibrate(

@@ -23,12 +23,7 @@ from weighbridge.ratios import (
     pareto_threshold,
 )
 from weighbridge.target_risk._forecast import Influence
-from weighbridge.target_risk._procedures import (
-    HeldOut,
-    Predictions,
-    replay,
-    take_predictions,
-)
+from weighbridge.target_risk._procedures import HeldOut, Predictions, replay, take_predictions
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._problem import Measure, RiskProblem
@@ -105,9 +100,8 @@ class RiskEstimate(Record):
     @property
     def interval(self) -> tuple[float, float]:
         """Ends of the interval; NaN if it is withheld."""
-        if self.estimate is None:
-            return float("nan"), float("nan")
-        return self.estimate.low, self.estimate.high
+        nan = float("nan")
+        return (nan, nan) if self.estimate is None else (self.estimate.low, self.estimate.high)
 
     def __str__(self) -> str:
         head = f"expected {self.measure} on the target"

@@ -35,11 +35,7 @@ from weighbridge.tables import (
     to_numpy,
     unmasked,
 )
-from weighbridge.target_risk._forecast import (
-    BRIDGE,
-    CrossFittedRidge,
-    LabelModel,
-)
+from weighbridge.target_risk._forecast import BRIDGE, CrossFittedRidge, LabelModel
 from weighbridge.target_risk._procedures import fit_ratio_of
 from weighbridge.weighting import Geodesic
 

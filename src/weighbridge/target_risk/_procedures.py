@@ -14,13 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from weighbridge._estimators import WeightedEstimator, refuse_text, rows_told
 from weighbridge._pass_weights import answer_of, fit_with_weights
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
-from weighbridge.model_selection import (
-    SourceRows,
-    closed_form,
-    fixed_steps,
-    respond,
-    table_rows,
-)
+from weighbridge.model_selection import SourceRows, closed_form, fixed_steps, respond, table_rows
 from weighbridge.ratios import check_ratio, fit_ratio, is_default, is_fitted
 from weighbridge.tables import check_in_memory, refuse_missing, to_numpy
 

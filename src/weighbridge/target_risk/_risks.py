@@ -99,10 +99,8 @@ def assess_procedures(
         procedures = hold_out(estimators, finals, problem, step)
         assessed = [assess_held_out(held_out, problem, measure, overlap) for held_out in procedures]
         if overlap.word == "broken" and measure.row_loss is not None:
-            assessed = [
-                procedure._replace(risk=_with_covered(procedure, problem, measure))
-                for procedure in assessed
-            ]
+            risks = [_with_covered(procedure, problem, measure) for procedure in assessed]
+            assessed = [a._replace(risk=risk) for a, risk in zip(assessed, risks, strict=True)]
     return assessed
 
 
