@@ -188,8 +188,7 @@ def told(kind, changed, seed, n_labels=150):
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_another_relation_is_found_and_its_part_is_right(kind):
     relation, losses, both = told(kind, True, 0)
-    assert relation.p_value < 0.01
-    assert relation.labels == 150
+    assert (relation.p_value < 0.01, relation.labels) == (True, 150)
     part = losses.mean() - both[0].value
     assert relation.part.low < part < relation.part.high
     assert relation.part.low > 0

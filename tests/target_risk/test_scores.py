@@ -311,18 +311,8 @@ def test_the_command_shows_the_metrics_and_how_to_repeat_them(tmp_path):
     train.to_csv(tmp_path / "train.csv", index=False)
     deploy.to_csv(tmp_path / "deploy.csv", index=False)
     files = (tmp_path / "train.csv", tmp_path / "deploy.csv")
-    options = [
-        "--label",
-        "y",
-        "--metric",
-        "auc,f1",
-        "--metric",
-        "error",
-        "--lam",
-        "0",
-        "--ratio",
-        "gaussian",
-    ]
+    options = ("--label", "y", "--metric", "auc,f1", "--metric", "error", "--lam", "0")
+    options += ("--ratio", "gaussian")
     found = run("adapt", *files, *options, "--out", tmp_path / "out", "--plain", "--quiet")
     assert found.exit_code == 0, found.output
     table = found.output[found.output.index("  metric ") :].splitlines()
