@@ -26,6 +26,7 @@ from benchmarks._record import kept, record
 from benchmarks.expected_error.cells import MODELS, cell
 from benchmarks.natural.run import arguments, load
 from weighbridge import fit_ratio
+from weighbridge.model_selection import respond
 from weighbridge.target_risk import (
     Question,
     RiskProblem,
@@ -60,16 +61,17 @@ def piece(path, kind, seed, options):
         if assessed.risk.estimate is None:  # labels alone count there
             continue
         about = {"task": draw.name, "kind": kind, "model": name, "classes": draw.is_classes}
-        found = _repeats(problem, assessed.said, measure, draw.target[1], seed, options.repeats)
+        found = _repeats(problem, assessed.held_out, measure, draw.target[1], seed, options.repeats)
         rows += [about | each for each in found]
     return rows
 
 
-def _repeats(problem, said, measure, y, seed, repeats):
+def _repeats(problem, held_out, measure, y, seed, repeats):
     loss, classes = measure.row_loss, problem.rows.classes
     codes = y if classes is None else np.searchsorted(classes, y)
-    losses, values = loss.loss(codes, said[loss.response].of_final), label_values(problem, codes)
-    forecasts = forecast_losses(problem, said, loss), forecast_labels(problem, said)
+    predictions = respond(held_out.model, problem.X_target, loss.response, classes)
+    losses, values = loss.loss(codes, predictions), label_values(problem, codes)
+    forecasts = forecast_losses(problem, loss, held_out)[0], forecast_labels(problem, held_out)
     truth, rng = float(losses.mean()), np.random.default_rng([seed, losses.size])
     for n, _ in product(SIZES, range(repeats)):
         rows = rng.permutation(losses.size)[:n]

@@ -2,11 +2,11 @@
 
     python -m benchmarks.verdicts [PART ...] [--seeds N] [--jobs 2]
 
-Parts: `gaussian` (doubly robust and plain intervals, N(0, 1) to N(1, 1), 500 rows), `clinic` (every
-weighting of the clinic simulator, estimated ratio: does the interval hold the actual error),
-`words` (verdicts on problems with a known answer), `labels` (label shift recognised, covariate
-shift not), `learners` (what the full ratio does to models that bend by themselves). Finished
-repetitions are kept in results/verdict_runs.jsonl and are not repeated.
+Parts: `gaussian` (intervals, N(0, 1) to N(1, 1), 500 rows), `clinic` (every weighting of the clinic
+simulator, estimated ratio: does the interval hold the actual error), `words` (verdicts on problems
+with a known answer), `labels` (label shift recognised, covariate shift not), `learners` (what the
+full ratio does to models that bend by themselves). Finished repetitions are kept in
+results/verdict_runs.jsonl and are not repeated.
 """
 
 import argparse
@@ -79,11 +79,10 @@ def gaussian(seed):
         )  # fmt: skip
         line = known if model is known else LinearRegression().fit(data.X, data.y)
         truth = np.mean((many.y_target - line.predict(many.X_target)) ** 2)
-        for method, each in risk.by_method.items():
-            found[f"{name}, {method}"] = {
-                "held": bool(each.low <= truth <= each.high),
-                "flagged": risk.state_by_method[method] == "flagged",
-            }
+        found[name] = {
+            "held": bool(risk.interval[0] <= truth <= risk.interval[1]),
+            "flagged": risk.state == "flagged",
+        }
     return found
 
 

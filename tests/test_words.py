@@ -48,8 +48,7 @@ ROWS = 2000
 def risk(value, error=0.012, *, training=0.173, state="good", measure="error"):
     estimate = None if state == "withheld" else Estimate.normal(value, error)
     return RiskEstimate(
-        measure, "doubly robust", state, estimate, Estimate.normal(training, 0.008), {}, {}, 0.95,
-        100.0, 1000, ()
+        measure, state, estimate, Estimate.normal(training, 0.008), 0.95, 100.0, 1000, ()
     )  # fmt: skip
 
 

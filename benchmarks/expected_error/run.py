@@ -130,11 +130,9 @@ def _ours(draw, model, ratio, scoring):
         scoring=scoring,
         random_state=0,
     )
-    by_method = {name: [each.value, each.low, each.high] for name, each in risk.by_method.items()}
     return {
         "state": risk.state,
-        "method": risk.method,
-        "by_method": by_method,
+        "estimate": None if risk.estimate is None else [risk.value, *risk.interval],
         "seconds": time.process_time() - started,
     }
 

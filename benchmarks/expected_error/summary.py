@@ -37,10 +37,8 @@ def _error(guess, row):
 
 def _guesses(row):
     """Return all guesses of a cell by method; none of ours where it is withheld."""
-    ours = row["ours"]["by_method"]
-    main = row["ours"]["method"]
-    named = {f"ours, {name}": each[0] for name, each in ours.items() if name != main}
-    return row["others"] | ({"ours": ours[main][0]} if ours else {}) | named
+    estimate = row["ours"]["estimate"]
+    return row["others"] | ({"ours": estimate[0]} if estimate else {})
 
 
 def _figures(rows, measure):
@@ -98,10 +96,9 @@ def _coverage(rows, parts):
         kind = row["kind"]
         if kind == "natural":
             kind = "natural, same relation" if _same(row, parts) else "natural, other relation"
-        for name, (_, low, high) in row["ours"]["by_method"].items():
-            length = (high - low) / (row["actual"] if row["measure"] == "RMSE" else 1)
-            held = low <= row["actual"] <= high
-            groups[f"{row['measure']}, {kind}, {name}"].append((held, 100 * length))
+        _, low, high = row["ours"]["estimate"]
+        length = (high - low) / (row["actual"] if row["measure"] == "RMSE" else 1)
+        groups[f"{row['measure']}, {kind}"].append((low <= row["actual"] <= high, 100 * length))
     return {
         name: {
             "held": float(np.mean([each[0] for each in some])),

@@ -21,7 +21,7 @@ from weighbridge.label_shift import LabelRatio, kind_of_shift
 from weighbridge.label_shift._kinds import _kind
 from weighbridge.label_shift._prevalence import estimate_prevalence
 from weighbridge.target_risk import estimate_risk
-from weighbridge.target_risk._influence import LabelInfluence
+from weighbridge.target_risk._problem import LabelRatioInfluence
 
 FAST = LabelRatio(classifier=LogisticRegression())
 
@@ -188,9 +188,9 @@ def test_influence_of_class_weights_equals_leaving_rows_out(used):
 
     whole = fitted(source, target, codes)
     y = codes if used is None else codes[used]
-    influence = LabelInfluence(whole, y, used)
+    influence = LabelRatioInfluence(whole, y, used)
     contributions = rng.normal(size=y.size)
-    of_source, of_target = influence.of(contributions)
+    of_source, of_target = influence.of_mean(contributions)
 
     def total(ratio):
         return contributions @ np.log(ratio.class_weights_)[y]
@@ -204,7 +204,7 @@ def test_influence_of_class_weights_equals_leaving_rows_out(used):
     left = np.array([total(fitted(source, np.delete(target, i, 0), codes)) for i in range(80)])
     moved = 79 / 80 * (total(whole) - left)
     np.testing.assert_allclose(of_target, moved, atol=0.1 * np.abs(moved).max())
-    everything = influence.moved(np.ones((y.size, 1)), np.ones((80, 1)))
+    everything = influence.log_ratio_change(np.ones((y.size, 1)), np.ones((80, 1)))
     np.testing.assert_allclose(
         contributions @ everything, of_source.sum() + of_target.sum(), atol=1e-9
     )

@@ -248,12 +248,12 @@ def actual_errors(
         losses = loss.loss(codes, respond(each.model, X_target[known], loss.response, classes))
         told = alone = by_labels(losses, sample, measure, confidence)
         if is_forecast:
-            said = verdict._said[each.name]
-            forecast = forecast_losses(problem, said, loss)
+            held_out = verdict._held_out[each.name]
+            forecast, _ = forecast_losses(problem, loss, held_out)
             if is_few:
                 told = with_forecast(losses, sample, forecast, measure, confidence)
             if each.name == "none" and sample.rows.size >= FEWEST_ROWS:
-                both = forecast, forecast_labels(problem, said)
+                both = forecast, forecast_labels(problem, held_out)
                 values = label_values(problem, codes)
                 relation = compare_relation(losses, values, sample, both, confidence)
                 relation = relation.rooted(forecast.value) if measure.root else relation
@@ -278,7 +278,7 @@ def metrics_dict(
         is_gain = name == "accuracy"  # as it was asked for, not as a loss
         candidates = []
         for each, risk in risks.items():
-            told: dict[str, Any] = {"name": each, "state": risk.state, "method": risk.method}
+            told: dict[str, Any] = {"name": each, "state": risk.state}
             told |= {"expected": None, "training": _turned(is_gain, risk.training.value)[0]}
             if risk.estimate is not None:
                 ends = _turned(is_gain, *risk.estimate.to_dict().values())

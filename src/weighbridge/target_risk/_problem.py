@@ -1,56 +1,245 @@
-"""Everything about two samples and a ratio that the risk of any model is estimated from."""
+"""What is estimated: the measure and the settings, and the rows, ratio and folds it rests on."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
-from sklearn.base import clone, is_classifier
+from scipy.special import expit
+from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._estimators import (
-    WeightedEstimator,
-    is_estimated,
-    refuse_text,
-    rows_told,
-    share_beyond,
-)
-from weighbridge.domain import Support, covered_rows, outside_support
+from weighbridge._estimators import is_estimated
+from weighbridge.domain import Support, covered_rows
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, fit_by_kind
-from weighbridge.model_selection import RowLoss, SourceRows, source_rows, table_rows
-from weighbridge.ratios import (
-    OverlapJudgement,
-    check_ratio,
-    effective_sample_size,
-    fit_ratio,
-    is_default,
-    is_fitted,
-    judge_weights,
-    pareto_k,
-    source_log_ratio,
-)
+from weighbridge.label_shift import AUTO, COVARIATE, check_shift
+from weighbridge.model_selection import ROW_LOSSES, RowLoss, source_rows, table_rows
+from weighbridge.ratios import source_log_ratio
 from weighbridge.tables import (
     FEWEST_ROWS,
+    check_confidence,
     check_sample_weight,
     target_like_source,
     to_numpy,
     unmasked,
 )
-from weighbridge.target_risk._held_out import HeldOut, Step, fit_finals
-from weighbridge.target_risk._influence import BRIDGED, LabelInfluence, Losses, RatioInfluence
-from weighbridge.target_risk._labels import Features, PlausibleLabels, Smoothed, smooth
-from weighbridge.target_risk._question import Question
+from weighbridge.target_risk._forecast import BRIDGE, CrossFittedRidge, LabelModel
+from weighbridge.target_risk._procedures import fit_ratio_of
 from weighbridge.weighting import Geodesic
+
+# The information of a ratio is learned from about this many rows of each sample.
+_INFORMATION_ROWS = 20_000
+# Names of scorers as they are shown.
+NAMES = {
+    "accuracy": "error",
+    "neg_log_loss": "log loss",
+    "neg_brier_score": "Brier score",
+    "neg_squared_margin": "squared margin",
+    "neg_mean_squared_error": "MSE",
+    "neg_root_mean_squared_error": "RMSE",
+    "neg_mean_absolute_error": "MAE",
+    "neg_mean_poisson_deviance": "Poisson deviance",
+    "roc_auc": "AUC",
+    "roc_auc_ovr": "AUC (one vs rest)",
+    "f1": "F1",
+    "f1_macro": "macro F1",
+    "balanced_accuracy": "balanced accuracy",
+    "r2": "R²",
+}
+# Scorers with values from 0 to 1, and other scorers with 1 as their best value.
+_SHARES = re.compile("average_prec|balanced_acc|f1|jaccard|precision|recall|roc_auc|top_k_accuracy")
+_AT_MOST_ONE = re.compile("d2_|explained_variance|matthews|r2")
+# Methods that can rank rows.
+_RANKINGS = {"roc_auc": ("predict_proba", "decision_function"), "roc_auc_ovr": ("predict_proba",)}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A loss that is a mean over rows, or the root of one, or a score of a whole sample."""
+
+    name: str
+    row_loss: RowLoss | None
+    root: bool = False
+    scorer: Any = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest possible value."""
+        if self.row_loss is None:
+            if _SHARES.match(self.name):
+                return 0.0, 1.0
+            return -np.inf, 1.0 if _AT_MOST_ONE.match(self.name) else np.inf
+        if self.row_loss.scoring not in ROW_LOSSES:
+            return -np.inf, np.inf
+        return 0.0, 1.0 if self.row_loss.scoring == "accuracy" else np.inf
+
+
+def find_measure(scoring: Any, loss: Any, estimator: Any) -> Measure:
+    """Return the measure for a scorer or its name, or for a function ``loss(y, prediction)``."""
+    has_classes = is_classifier(estimator)
+    if loss is not None:
+        return _custom_measure(scoring, loss, has_classes)
+    if scoring is None:
+        scoring = "accuracy" if has_classes else "neg_root_mean_squared_error"
+    root = isinstance(scoring, str) and scoring == "neg_root_mean_squared_error"
+    name = "neg_mean_squared_error" if root else scoring
+    row_loss = ROW_LOSSES.get(name) if isinstance(name, str) else None
+    if row_loss is not None and row_loss.of_classes != has_classes:
+        kind = "classifier" if has_classes else "regressor"
+        raise ValueError(
+            f"Got scoring={scoring!r} for a {kind}, which has no such loss; choose another, e.g. "
+            f"{'accuracy' if has_classes else 'neg_root_mean_squared_error'!r}."
+        )
+    methods = _RANKINGS.get(str(scoring), ("predict",))
+    methods = methods if row_loss is None else (row_loss.response,)
+    if not any(hasattr(estimator, method) for method in methods):
+        raise ValueError(
+            f"Got scoring={scoring!r} for {type(estimator).__name__}, which has no "
+            f"{' or '.join(methods)}; use 'accuracy', or wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV."
+        )
+    if row_loss is None:
+        return Measure(
+            scoring if isinstance(scoring, str) else "score", None, scorer=get_scorer(scoring)
+        )
+    return Measure(NAMES[scoring], row_loss, root)
+
+
+def _custom_measure(scoring: Any, function: Any, has_classes: bool) -> Measure:
+    """Return the measure for a user's function. Of classes, it gets their positions."""
+    if scoring is not None:
+        raise ValueError(f"Got scoring={scoring!r} and a loss as well; give only one of them.")
+    if not callable(function):
+        raise TypeError(
+            f"Got loss={function!r}, but expected a function loss(y, prediction) that returns one "
+            "number for each row. Names of scikit-learn's scorers go into scoring=..."
+        )
+
+    def loss(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        values = np.asarray(function(y, prediction), dtype=float)
+        if values.shape != y.shape or not np.isfinite(values).all():
+            raise ValueError(
+                f"Got a loss that returns an array of shape {values.shape} for {y.size} rows, or "
+                "values that are not finite; it must return one finite number for each row."
+            )
+        return values
+
+    name = str(getattr(function, "__name__", "loss")).replace("<lambda>", "loss")
+    response = "predict_proba" if has_classes else "predict"
+    return Measure(name, RowLoss(name, response, loss, has_classes))
+
+
+@dataclass(frozen=True)
+class Question:
+    """Settings that the functions above this package share."""
+
+    ratio: Any = None
+    shift: str = AUTO
+    scoring: Any = None
+    loss: Any = None
+    confidence: float = 0.95
+    cv: int = 5
+    n_jobs: int | None = None
+    random_state: Any = None
+    candidates: Any = None
+    worthwhile: float | None = None
+    progress: Any = None
+    metrics: Mapping[str, str] = field(default_factory=dict)  # further scorers, by their names
+
+    def metrics_of(self, estimator: Any) -> dict[str, Measure]:
+        """Return the further measures by their names."""
+        return {
+            name: find_measure(scorer, None, estimator) for name, scorer in self.metrics.items()
+        }
+
+    def measure_of(self, estimator: Any) -> Measure:
+        """Return the measure for an estimator; reject settings that do not fit it."""
+        measure = find_measure(self.scoring, self.loss, estimator)
+        self.metrics_of(estimator)
+        check_confidence(self.confidence)
+        check_shift(self.shift)
+        return measure
+
+    def check_folds(self, n_rows: int) -> None:
+        """Raise ValueError unless the rows can be split into this number of folds."""
+        cv: Any = self.cv
+        is_integer = isinstance(cv, Integral) and not isinstance(cv, bool)
+        if not is_integer or not 2 <= int(cv) <= n_rows:
+            raise ValueError(
+                f"Got cv={self.cv!r}, but expected a whole number of folds from 2 to the {n_rows} "
+                "rows of X."
+            )
+
+
+class RatioInfluence:
+    """Influence of the rows on a ratio that is estimated like a logistic regression on phi.
+
+    Row i, of domain d_i and with P(target | x_i) = p_i, moves log r(x) by phi(x)' H^-1 phi_i
+    (d_i - p_i), with the penalised information H = I + sum_i p_i (1 - p_i) phi_i phi_i'.
+    """
+
+    def __init__(
+        self, ridge: CrossFittedRidge, log_ratio: np.ndarray, log_ratio_target: np.ndarray
+    ):
+        log_prior_odds = np.log(log_ratio_target.size / log_ratio.size)
+        log_odds, log_odds_target = log_ratio + log_prior_odds, log_ratio_target + log_prior_odds
+        self.ridge = ridge
+        self.scores = -expit(log_odds)[:, None], expit(-log_odds_target)[:, None]
+        self.information = np.eye(ridge.width)
+        for numbers, odds in ((ridge.source, log_odds), (ridge.target, log_odds_target)):
+            step = max(1, odds.size // _INFORMATION_ROWS)
+            spread = (expit(odds) * expit(-odds))[::step]
+            self.information += ridge.gram(numbers[::step], spread * odds.size / spread.size)
+
+    def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the influence of the rows of both samples on sum_i c_i log r(x_i)."""
+        source, target = self.ridge.source, self.ridge.target
+        coefficients = self._solve(self.ridge.moments(source, contributions[:, None]))
+        changes = self.ridge.times(source, coefficients), self.ridge.times(target, coefficients)
+        return (self.scores[0] * changes[0])[:, 0], (self.scores[1] * changes[1])[:, 0]
+
+    def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the change of the log ratio at the source rows if rows count this much more."""
+        total = self.ridge.moments(self.ridge.source, source * self.scores[0])
+        total += self.ridge.moments(self.ridge.target, target * self.scores[1])
+        return self.ridge.times(self.ridge.source, self._solve(total))
+
+    def _solve(self, moments: np.ndarray) -> np.ndarray:
+        return np.asarray(np.linalg.solve(self.information, moments), dtype=np.float64)
+
+
+class LabelRatioInfluence:
+    """Influence of the rows on the class weights of a label ratio."""
+
+    def __init__(self, ratio: Any, y: np.ndarray, rows: np.ndarray | None):
+        estimate, self.class_shares = ratio.estimate_, ratio.class_shares(y)
+        probabilities, used = ratio.probabilities_, slice(None) if rows is None else rows
+        scale = ratio.class_weights_ * probabilities.priors
+        # A class weight is a prevalence in the target divided by that in the source.
+        counts = np.eye(scale.size)[probabilities.codes] / probabilities.priors - 1
+        self.source = (estimate.of_source / scale - counts / probabilities.codes.size)[used]
+        self.target = estimate.of_target / scale
+
+    def of_mean(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the influence of the rows of both samples on sum_i c_i log r(y_i)."""
+        by_class = self.class_shares.T @ contributions
+        return self.source @ by_class, self.target @ by_class
+
+    def log_ratio_change(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the change of the log ratio at the source rows if rows count this much more."""
+        return np.asarray(self.class_shares @ (self.source.T @ source + self.target.T @ target))
 
 
 class RiskProblem:
@@ -65,7 +254,7 @@ class RiskProblem:
         sample_weight: Any = None,
         question: Question | None = None,
         support: Support | None = None,
-        step: Step | None = None,
+        step: Callable[[], object] | None = None,
     ):
         self.question = question = question or Question()
         self.estimator = estimator
@@ -77,54 +266,53 @@ class RiskProblem:
         self.seed = int(check_random_state(random_state).randint(2**31 - 1))
         X, X_target = _as_table(X), target_like_source(_as_table(X), _as_table(X_target))
         self.X_target, self.n_target = X_target, _num_samples(X_target)
-        _check_size(
-            _num_samples(X) if sample_weight is None else int(np.count_nonzero(sample_weight)),
-            self.n_target,
-        )
+        n_source = _num_samples(X) if sample_weight is None else np.count_nonzero(sample_weight)
+        for name, n in (("X", n_source), ("X_target", self.n_target)):
+            if n < FEWEST_ROWS:
+                raise ValueError(
+                    f"Got {n} rows in {name}; at least {FEWEST_ROWS} are needed to say anything "
+                    "about a risk. Collect more rows; those of the target need no labels."
+                )
         question.check_folds(_num_samples(X))
         self.n_folds = int(question.cv)
-        self._given = X, y, sample_weight
-        by_kind = _frozen_ratio(estimator, X, y, X_target, question, support, step)
-        self.ratio, self.kind, self._other, domain = by_kind
+        self._all_rows = X, y, sample_weight
+        ratio_and_shift = question.ratio, question.shift
+        fitted = fit_ratio_of(estimator, X, y, X_target, ratio_and_shift, support, step)
+        self.ratio, self.kind, self._other_ratio, domain = fitted
         log_ratio = source_log_ratio(self.ratio, X, sample_weight, y)
-        # where labels are weighted, forecasts made for the source mislead: weights go all the way
+        # Under label shift, forecasts that were made for the source mislead, so that the weights
+        # have to account for the whole shift.
         self.by_label = hasattr(self.ratio, "score_labels")
-        self.bridge = Geodesic() if self.by_label else BRIDGED
-        self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, self.bridge)
-        # what told the kind serves a diagnosis of the same rows, by the same seed
+        self.bridge = Geodesic() if self.by_label else BRIDGE
+        self.rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.bridge)
+        # A diagnosis of the same rows with the same seed can use these.
         is_same = self.rows.numbers is None and random_state == 0
         self.support, self.domain = (support, domain) if is_same else (None, None)
-        # as the ratio gives it; that of `rows` has mean 1
+        # As the ratio gives it. The log ratio of `rows` is scaled to a mean ratio of 1.
         self.log_ratio = log_ratio if self.rows.numbers is None else log_ratio[self.rows.numbers]
-        self._check_classes(question.cv)
+        self._check_classes()
         kind = StratifiedKFold if is_classifier(estimator) else KFold
-        splitter = kind(question.cv, shuffle=True, random_state=self.seed)
-        self.fold_rows: dict[Any, Any] = {}
+        splitter = kind(self.n_folds, shuffle=True, random_state=self.seed)
         self.fold = np.zeros(self.rows.y.size, dtype=np.intp)
         for k, (_, test) in enumerate(splitter.split(self.rows.y, self.rows.y)):
             self.fold[test] = k
 
-    def _check_classes(self, cv: int) -> None:
+    def _check_classes(self) -> None:
         if self.rows.classes is None:
             return
         counts = np.bincount(self.rows.codes)
-        if counts.min() < cv:
+        if counts.min() < self.n_folds:
             raise ValueError(
                 f"Got {counts.min()} rows of class {self.rows.classes[counts.argmin()].item()!r} "
-                f"for cv={cv} folds; every fold needs a row of every class. Use fewer folds, or "
-                "merge rare classes."
+                f"for cv={self.n_folds} folds; every fold needs a row of every class. Use fewer "
+                "folds, or merge rare classes."
             )
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """Importance weights of the source rows, the full ratio, adding up to 1."""
+        """Importance weights of the source rows under the full ratio, scaled to sum to 1."""
         weights = np.exp(self.rows.log_ratio - self.rows.log_ratio.max())
         return np.asarray(weights / weights.sum())
-
-    @cached_property
-    def plain_shares(self) -> np.ndarray:
-        """Shares of the source rows as they are."""
-        return np.full(self.rows.y.size, 1 / self.rows.y.size)
 
     @cached_property
     def log_ratio_target(self) -> np.ndarray:
@@ -133,144 +321,65 @@ class RiskProblem:
 
     @property
     def log_ratios(self) -> tuple[np.ndarray, np.ndarray]:
-        """Log ratios at both samples, scaled to a mean ratio of 1 over the source rows."""
-        row = self.rows.log_ratio.argmax()  # any but those of ratio 0
-        off = float(self.log_ratio[row] - self.rows.log_ratio[row])
-        return self.rows.log_ratio, self.log_ratio_target - off
+        """Log ratios of both samples, scaled to a mean ratio of 1 over the source rows."""
+        row = self.rows.log_ratio.argmax()  # Rows of ratio 0 do not show the scale.
+        log_scale = float(self.log_ratio[row] - self.rows.log_ratio[row])
+        return self.rows.log_ratio, self.log_ratio_target - log_scale
 
     @cached_property
-    def ess(self) -> float:
-        """Effective number of rows under the full ratio."""
-        return effective_sample_size(self.shares)
+    def ridge(self) -> CrossFittedRidge:
+        """Regression on the features, which smooths labels and losses."""
+        return CrossFittedRidge(self.rows.X, self.X_target, self.rows.validation, self.fold)
 
     @cached_property
-    def tail_index(self) -> float:
-        """Pareto k-hat of the full ratio."""
-        return pareto_k(self.shares)
+    def labels(self) -> LabelModel:
+        """The model of the labels."""
+        n_classes = None if self.rows.classes is None else self.rows.classes.size
+        return LabelModel(self.ridge, self.rows.codes, n_classes)
 
     @cached_property
-    def overlap(self) -> OverlapJudgement:
-        """The judgement for one parameter."""
-        support = self.support or outside_support(self.rows.X, self.X_target)
-        return judge_weights(self.shares, support.share, beyond=share_beyond(self.ratio))
-
-    @cached_property
-    def features(self) -> Features:
-        """What labels and ratio are smoothed by."""
-        return Features(self.rows.X, self.X_target)
+    def ratio_influence(self) -> RatioInfluence | LabelRatioInfluence | None:
+        """The influence of the rows on an estimated ratio; None for a known one."""
+        if self.by_label:
+            probabilities = self.ratio.probabilities_
+            codes = self.ratio.class_shares(self._all_rows[1]).argmax(axis=1)
+            n_rows = probabilities.codes.size, len(probabilities.target)
+            is_same = (codes.size, self.n_target) == n_rows and (
+                self.ratio.bin_medians_ is not None or (codes == probabilities.codes).all()
+            )
+            if not is_same:  # The ratio was fitted to other rows.
+                return None
+            return LabelRatioInfluence(self.ratio, self.rows.y, self.rows.numbers)
+        if not is_estimated(self.ratio):
+            return None
+        return RatioInfluence(self.ridge, self.log_ratio, self.log_ratio_target)
 
     @cached_property
     def covered(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """The target rows that were looked at, and which of them the source covers."""
+        """The target rows that were compared with the support, and which of them it covers."""
         return covered_rows(self.rows.X, self.X_target)
 
     @cached_property
     def covered_part(self) -> RiskProblem:
-        """The same source rows and folds with the covered target rows, and their ratio."""
+        """The same source rows and folds with the covered target rows, and a ratio for these."""
         rows, X_target = self.rows, table_rows(self.X_target, self.covered[0][self.covered[1]])
-        made = self.estimator, rows.X, rows.y, X_target, rows.sample_weight, self.question
+        arguments = self.estimator, rows.X, rows.y, X_target, rows.sample_weight, self.question
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OverlapWarning)  # of the whole it has been said
-            part = RiskProblem(*made)
+            warnings.simplefilter("ignore", OverlapWarning)  # The whole samples have caused one.
+            part = RiskProblem(*arguments)
         part.fold = self.fold
         return part
 
     @cached_property
     def otherwise(self) -> RiskProblem | None:
-        """The same rows and folds under the other kind of shift, where it may be that one."""
+        """The same rows and folds under the other kind of shift, unless that is ruled out."""
         if self.kind is None or self.kind.kind == COVARIATE:
             return None
-        X, y, sample_weight = self._given  # all rows, as the ratio saw them
-        question = replace(self.question, ratio=FrozenEstimator(self._other))
+        X, y, sample_weight = self._all_rows
+        question = replace(self.question, ratio=FrozenEstimator(self._other_ratio))
         other = RiskProblem(self.estimator, X, y, self.X_target, sample_weight, question)
         other.fold = self.fold
         return other
-
-    @cached_property
-    def labels(self) -> PlausibleLabels:
-        """The model of the labels."""
-        n_classes = None if self.rows.classes is None else self.rows.classes.size
-        return PlausibleLabels(self.smooth, self.rows.codes, n_classes, self.rows.validation)
-
-    @cached_property
-    def ratio_influence(self) -> RatioInfluence | LabelInfluence | None:
-        """The error of an estimated ratio; None for a known one."""
-        if self.by_label:
-            chances = self.ratio.probabilities_
-            codes = self.ratio.class_shares(self._given[1]).argmax(axis=1)
-            same = (codes.size, self.n_target) == (chances.codes.size, len(chances.target))
-            if not same or (self.ratio.bin_medians_ is None and (codes != chances.codes).any()):
-                return None  # one that was fitted to other rows says nothing of these
-            return LabelInfluence(self.ratio, self.rows.y, self.rows.numbers)
-        if not is_estimated(self.ratio):
-            return None
-        return RatioInfluence(
-            self.features, self.rows.X, self.X_target, self.log_ratio, self.log_ratio_target
-        )
-
-    def fit_finals(self, estimators: Sequence[Any], step: Step | None = None) -> list[Any]:
-        """Fit procedures to all rows; one that has no fitted ratio gets this one."""
-        finals = fit_finals([self.ready(each) for each in estimators], self, step)
-        refuse_text(finals[0], self.rows.X, self.ratio)
-        return finals
-
-    def ready(self, estimator: Any) -> Any:
-        """Return a procedure with a fitted ratio; refuse a frozen one that knows the rows."""
-        if isinstance(estimator, FrozenEstimator):
-            seen = rows_told(estimator, self.rows.X)
-            if seen:
-                raise ValueError(
-                    f"Got a frozen model that was fitted to {seen} of the {self.rows.y.size} rows "
-                    "of X: its losses there are too small. Pass rows that it has not seen, or the "
-                    "model without FrozenEstimator: then it is refitted without each fold."
-                )
-        if isinstance(estimator, WeightedEstimator) and not _has_ratio(estimator):
-            # a copy with the very same inner estimator: what is shared is told by that
-            options = {**estimator.get_params(deep=False), "ratio": self.ratio}
-            options |= {"shift": COVARIATE} if "shift" in options else {}  # the ratio settles it
-            return type(estimator)(**options)
-        return estimator
-
-    def losses(self, loss: RowLoss, responses: HeldOut, chances: HeldOut | None) -> Losses:
-        """Return the losses of a procedure, found and expected."""
-        labels = self.labels
-        found = loss.loss(self.rows.codes, responses.at_source)
-        expected = labels.expected_loss(loss, labels.source, responses.at_source)
-        targets = [
-            labels.expected_loss(loss, labels.target, response) for response in responses.at_target
-        ]
-        at_target = np.mean(targets, axis=0)
-        if self.rows.classes is None:
-            smoothed = self.smooth(found[:, None])
-            forecasts = [(smoothed.at_source[:, 0], smoothed.at_target[:, 0])]
-        else:
-            forecasts = [(expected, at_target)]
-        if chances is not None:
-            pairs = zip(chances.at_target, responses.at_target, strict=True)
-            own = np.mean([loss.expected(*each) for each in pairs], axis=0)
-            forecasts.append((loss.expected(chances.at_source, responses.at_source), own))
-        return Losses(
-            found,
-            expected,
-            at_target,
-            np.array([part.mean() for part in targets]),
-            float(labels.expected_loss(loss, labels.target, responses.of_final).mean()),
-            tuple(forecasts),
-        )
-
-    def smooth(self, values: np.ndarray) -> Smoothed:
-        """Return values of the source rows by their features, held out, and at the target."""
-        X, weights = self.rows.X, self.rows.validation
-        return smooth(self.features, X, self.X_target, values, weights, self.fold)
-
-
-def _check_size(n_source: int, n_target: int) -> None:
-    for name, n in (("X", n_source), ("X_target", n_target)):
-        if n < FEWEST_ROWS:
-            raise ValueError(
-                f"Got {n} rows in {name}; at least {FEWEST_ROWS} are needed to say anything about "
-                "a risk. Collect more rows; those of the target need no labels."
-            )
 
 
 def _as_table(X: Any) -> Any:
@@ -278,34 +387,3 @@ def _as_table(X: Any) -> Any:
     if isinstance(X, list | tuple):
         return np.asarray(X)
     return X.tocsr() if issparse(X) else unmasked(X)
-
-
-def _has_ratio(estimator: Any) -> bool:
-    """True for an estimator whose copies keep a ratio that is fitted or known."""
-    return estimator.ratio is not None and is_fitted(clone(check_ratio(estimator.ratio)))
-
-
-def _frozen_ratio(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    X_target: Any,
-    question: Question,
-    support: Support | None,
-    step: Step | None,
-) -> ByKind:
-    """Return the ratio, fitted if it is not yet, so that copies keep it, and the kind of shift."""
-    ratio, shift = question.ratio, question.shift
-    if ratio is None and isinstance(estimator, WeightedEstimator):
-        ratio = estimator.ratio
-        shift = estimator.shift if shift == AUTO and estimator.shift == LABEL else shift
-    if ratio is not None and is_fitted(check_ratio(ratio)):
-        lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
-        return ByKind(ratio if lasting else FrozenEstimator(ratio))
-    by_kind = is_default(ratio) and (shift == LABEL or (shift == AUTO and is_classifier(estimator)))
-    if by_kind:
-        numbers = not is_classifier(estimator)
-        fitted = fit_by_kind(shift, X, y, X_target, numbers=numbers, support=support, step=step)
-    else:
-        fitted = ByKind(fit_ratio(X, X_target, ratio, y=y))
-    return fitted._replace(ratio=FrozenEstimator(fitted.ratio))

@@ -37,10 +37,12 @@ from weighbridge.target_risk import (
     Measure,
     Question,
     RiskProblem,
-    assess_again,
+    assess_held_out,
     assess_procedures,
     base_of,
     check_arguments,
+    fit_finals,
+    judge_overlap,
 )
 from weighbridge.verdict._candidates import candidate_names, make_candidates
 from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
@@ -174,7 +176,7 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
             # weights of classes are right or wrong as a whole
             each.names = tuple(name for name in each.names if name not in ("power", "relative"))
         each.candidates = make_candidates(each.estimator, each.names, question.n_jobs, problem.seed)
-        each.finals = problem.fit_finals(each.candidates[:1], stage.step)
+        each.finals = fit_finals(each.candidates[:1], problem, stage.step)
         if told_progress(question.progress).wants_news and not has_closed_form(
             each.base, problem.rows.y
         ):
@@ -218,7 +220,7 @@ def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -
     if work is not None:
         stages.heard("work", work)
     for each in pending.values():
-        each.finals = problem.fit_finals(each.others, stage.step)
+        each.finals = fit_finals(each.others, problem, stage.step)
     stage = Stage(stages, "verify", n_fits * problem.n_folds)
     for each in pending.values():
         assessed = _assessed(each, each.others, each.finals, problem, stage)
@@ -232,8 +234,12 @@ def _otherwise(model: _Model, problem: RiskProblem) -> dict[str, Any] | None:
     if other is None:
         return None
     weighted = ImportanceWeighted(model.base)
-    risks = assess_again(model.assessed["none"], weighted, other, model.measure)
-    estimates = [risk.estimate and risk.estimate.to_dict() for risk in risks]
+    none = model.assessed["none"].held_out
+    assessed = (
+        assess_held_out(none, other, model.measure, judge_overlap(other)),
+        *assess_procedures([weighted], other, model.measure),
+    )
+    estimates = [each.risk.estimate and each.risk.estimate.to_dict() for each in assessed]
     kind, mix = (LABEL, other.ratio.frequencies_.change) if other.by_label else (COVARIATE, "")
     return {"kind": kind, "mix": mix, "none": estimates[0], "full": estimates[1]}
 

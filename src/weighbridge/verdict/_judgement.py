@@ -11,8 +11,14 @@ from sklearn.base import is_classifier
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._findings import Estimate, Finding
 from weighbridge.diagnosis import ShiftReport
-from weighbridge.ratios import effective_sample_size
-from weighbridge.target_risk import Assessed, Relation, RiskProblem, assess_metrics, paired_change
+from weighbridge.target_risk import (
+    Assessed,
+    Relation,
+    RiskProblem,
+    assess_metrics,
+    mean_interval,
+    paired_change,
+)
 from weighbridge.verdict._candidates import LITERATURE, weighted_name, weighting_of
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
@@ -51,8 +57,8 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         findings=(*report.findings, *_new(used.risk.findings, report)),
         model=used.model,
         _metrics=partial(assess_metrics, assessed, problem, diagnosis.overlap),
-        _said={
-            name: each.said
+        _held_out={
+            name: each.held_out
             for name, each in {**assessed, "constant": constant}.items()
             if each is not None
         },
@@ -144,7 +150,7 @@ def worse_in_deployment(none: Assessed, confidence: float) -> Estimate | None:
     """Return by how much the unweighted model loses more in deployment than in training."""
     if none.risk.estimate is None or none.influence is None or none.training is None:
         return None
-    return none.influence.minus(none.training).estimate(confidence)
+    return mean_interval(none.influence.minus(none.training), confidence)
 
 
 def _candidate(
@@ -154,7 +160,7 @@ def _candidate(
     weighting = weighting_of(model)
     worth = getattr(model, "ess_", None)
     if worth is None:
-        worth = effective_sample_size(problem.plain_shares)
+        worth = problem.rows.y.size
     lam: float | None = None
     alpha: float | None = None
     literature = LITERATURE.get(name, name)
@@ -172,7 +178,6 @@ def _candidate(
         change=change,
         worth=float(worth),
         model=model,
-        _held_out=None if assessed.responses is None else assessed.responses.at_source,
     )
 
 

@@ -168,8 +168,6 @@ class Candidate:
     worth: float
     same_as: str | None = None
     model: Any = field(default=None, repr=False, compare=False)
-    # probabilities or predictions for each source row, by the model that did not see it
-    _held_out: Any = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON.
@@ -260,8 +258,8 @@ class Verdict(Brief, Record):
     _diagnosis: Any = field(default=None, repr=False, compare=False)
     # returns every metric asked for of some candidates
     _metrics: Any = field(default=None, repr=False, compare=False)
-    # what each candidate and the constant have said of rows, by name
-    _said: Any = field(default=None, repr=False, compare=False)
+    # The held-out predictions of each candidate and of the constant, by name.
+    _held_out: Any = field(default=None, repr=False, compare=False)
 
     def answer(self, question: str) -> Answer:
         """Return the answer to one question.

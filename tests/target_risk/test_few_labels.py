@@ -23,7 +23,8 @@ from weighbridge.target_risk import (
     label_values,
     with_forecast,
 )
-from weighbridge.target_risk._few_labels import _p_value, _powered
+from weighbridge.target_risk._few_labels import _p_value, _prediction_powered
+from weighbridge.target_risk._procedures import loss_argument
 
 SHARE = SimpleNamespace(bounds=(0.0, 1.0), root=False)
 AMOUNT = SimpleNamespace(bounds=(0.0, math.inf), root=False)
@@ -36,11 +37,9 @@ def sample(n, of=None):
 
 def forecast(rows, variance=0.0):
     """What a source that knows its error says."""
-    parts = {"of_target": 0.0, "of_labels": 0.0, "value": float(rows.mean())}
-    return SimpleNamespace(rows=rows, variance=variance, **parts)
-
-
-# ---------------------------------------------------------------- the design
+    variances = variance, 0.0, 0.0, 0.0, 0.0
+    value = float(rows.mean())
+    return SimpleNamespace(rows=rows, variance=variance, variances=variances, value=value)
 
 
 def test_the_covariance_of_two_means_of_strata_by_hand():
@@ -51,14 +50,7 @@ def test_the_covariance_of_two_means_of_strata_by_hand():
     parts = [(4 / 19, slice(0, 2)), (15 / 19, slice(2, 5))]
     by_hand = sum(s**2 * np.cov(a[k], b[k]) / a[k].size for s, k in parts)
     np.testing.assert_allclose(drawn.covariance(a, b)[0], by_hand, rtol=1e-12)
-
-
-def test_degrees_of_freedom_of_equal_rows_are_one_less():
-    values = np.random.default_rng(0).normal(size=12)
-    assert sample(12).covariance(values)[1] == pytest.approx(11)
-
-
-# ---------------------------------------------------------------- the error
+    assert sample(5).covariance(b)[1] == pytest.approx(4)  # degrees of freedom
 
 
 def test_forecasts_that_follow_the_losses_leave_less_variance():
@@ -69,7 +61,7 @@ def test_forecasts_that_follow_the_losses_leave_less_variance():
     found, plain, left = [], [], []
     for seed in range(600):
         drawn = sample(100, (4000, seed))
-        value, part, _ = _powered(losses[drawn.rows], drawn, rows)
+        value, part, _ = _prediction_powered(losses[drawn.rows], drawn, rows)
         found.append(value)
         left.append(part)
         plain.append(losses[drawn.rows].mean())
@@ -96,7 +88,7 @@ def test_labels_and_forecast_are_put_together_by_bayes_rule(measure):
 
     def chance(theta):
         if measure is SHARE:
-            n = drawn.effective(losses)
+            n = drawn.effective_size(losses)
             likely = n * (
                 mean * np.log(theta / mean) + (1 - mean) * np.log((1 - theta) / (1 - mean))
             )
@@ -148,9 +140,6 @@ def test_nothing_but_zero_losses_is_an_interval_of_labels_alone():
     )
 
 
-# ---------------------------------------------------------------- the relation
-
-
 @pytest.mark.parametrize("between", [-1.0, -0.6, 0.0, 0.9])
 def test_the_p_value_is_the_chance_of_more(between):
     """Against 200,000 draws of two scores that are so correlated."""
@@ -187,8 +176,9 @@ def told(kind, changed, seed, n_labels=150):
     (assessed,) = assess_procedures([frozen], problem, measure)
     loss, classes = measure.row_loss, problem.rows.classes
     codes = y_target if classes is None else np.searchsorted(classes, y_target)
-    losses = loss.loss(codes, assessed.said[loss.response].of_final)
-    both = forecast_losses(problem, assessed.said, loss), forecast_labels(problem, assessed.said)
+    held_out = assessed.held_out
+    losses = loss.loss(codes, loss_argument(held_out.final, loss.response, classes))
+    both = forecast_losses(problem, loss, held_out)[0], forecast_labels(problem, held_out)
     drawn = sample(n_labels, (losses.size, seed))
     values = label_values(problem, codes)
     some = losses[drawn.rows], values[drawn.rows]
@@ -198,8 +188,7 @@ def told(kind, changed, seed, n_labels=150):
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_another_relation_is_found_and_its_part_is_right(kind):
     relation, losses, both = told(kind, True, 0)
-    assert relation.p_value < 0.01
-    assert relation.labels == 150
+    assert (relation.p_value < 0.01, relation.labels) == (True, 150)
     part = losses.mean() - both[0].value
     assert relation.part.low < part < relation.part.high
     assert relation.part.low > 0
