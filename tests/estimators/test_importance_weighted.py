@@ -496,7 +496,7 @@ def test_own_weights_that_are_no_numbers():
 @pytest.mark.parametrize(
     ("log_ratio", "message"),
     [
-        (lambda X: np.full(len(X), np.nan), "NaN at 120 of 120 source rows"),
+        (lambda X: np.full(len(X), np.nan), "NaN at 120 of 120 rows"),
         (lambda X: np.full(len(X), np.inf), "infinite at 120 source rows"),
         (lambda X: np.full(len(X), -np.inf), "0 at every source row"),
         (lambda X: np.zeros(3), r"shape \(3,\)"),

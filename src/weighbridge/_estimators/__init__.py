@@ -6,7 +6,7 @@ from weighbridge._estimators.base import (
     refuse_text,
     share_beyond,
 )
-from weighbridge._estimators.fitted_rows import FittedRows, column_names, rows_told
+from weighbridge._estimators.fitted_rows import FittedRows, check_unseen, rows_told
 from weighbridge._estimators.guard import check_answer, choose
 from weighbridge._estimators.importance_weighted import ImportanceWeighted
 from weighbridge._estimators.importance_weighted_cv import ImportanceWeightedCV

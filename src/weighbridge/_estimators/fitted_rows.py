@@ -93,6 +93,33 @@ def rows_told(model: Any, X: Any) -> int | None:
     return None
 
 
+def check_unseen(model: Any, X: Any, X_fit: Any) -> bool:
+    """Raise ValueError if `model` was fitted to rows of `X`; return False if this is unknown."""
+    if X_fit is None:
+        n_seen = rows_told(model, X)
+    else:
+        _check_same_columns(X, X_fit)
+        n_seen = FittedRows(X_fit).known_beyond_chance(X)
+    if n_seen:
+        raise ValueError(
+            f"{n_seen} of {np.shape(X)[0]} calibration rows were used to fit the model. Their "
+            "errors are too small, so the prediction sets would be too small. Pass other rows, or "
+            "pass an unfitted estimator, so that X is split in two."
+        )
+    return n_seen is not None
+
+
+def _check_same_columns(X: Any, X_fit: Any) -> None:
+    names, names_fit = column_names(X), column_names(X_fit)
+    has_other_names = names and names_fit and set(names) != set(names_fit)
+    if has_other_names or np.shape(X)[1:] != np.shape(X_fit)[1:]:
+        shapes = f"shape {np.shape(X_fit)} and X of shape {np.shape(X)}"
+        raise ValueError(
+            f"Got X_fit of {f'columns {names_fit} and X of columns {names}' if names else shapes}, "
+            "but expected the same columns in both. Pass the rows that the model was fitted to."
+        )
+
+
 def column_names(X: Any) -> list[Any] | None:
     """Return the names of the columns, text or not; None where they have none."""
     if is_frame(X):

@@ -1,7 +1,7 @@
-"""Prediction intervals and sets that hold on the target: weighted split conformal prediction."""
+"""Prediction intervals and sets with nominal coverage on the target."""
 
+from weighbridge.conformal._base import ConformalReport
 from weighbridge.conformal._classifier import ConformalClassifier
 from weighbridge.conformal._regressor import ConformalRegressor
-from weighbridge.conformal._report import ConformalReport
 
 __all__ = ["ConformalClassifier", "ConformalRegressor", "ConformalReport"]

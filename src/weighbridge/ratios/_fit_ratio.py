@@ -168,7 +168,7 @@ def source_log_ratio(
     missing = np.isnan(used).sum()
     if missing:
         raise ValueError(
-            f"Got a ratio ({type(ratio).__name__}) that is NaN at {missing} of {used.size} source "
-            "rows; look for NaN in X or in the densities there."
+            f"Got a ratio ({type(ratio).__name__}) that is NaN at {missing} of {used.size} rows. "
+            "Look for NaN in X or in the densities there."
         )
     return log_ratio

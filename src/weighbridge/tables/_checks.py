@@ -23,12 +23,12 @@ def one_number(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_confidence(confidence: Any) -> float:
-    """Return the confidence of an interval; raise ValueError unless it is between 0 and 1."""
-    number = one_number(confidence, "confidence")
+def check_confidence(confidence: Any, name: str = "confidence") -> float:
+    """Return a confidence, coverage or share; raise ValueError unless it is between 0 and 1."""
+    number = one_number(confidence, name)
     if not 0 < number < 1:
         raise ValueError(
-            f"Got confidence={number!r}, but expected a number between 0 and 1, e.g. 0.95."
+            f"Got {name}={number!r}, but expected a number between 0 and 1, e.g. 0.95."
         )
     return number
 
