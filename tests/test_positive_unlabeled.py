@@ -336,7 +336,7 @@ ERRORS = [
     ({}, {"y": Y[:-1]}, ValueError, "1299 labels.*1300 rows"),
     ({}, {"y": np.arange(len(Y)) % 3}, ValueError, "multiclass.*3 class"),
     ({}, {"y": np.where(Y == 1, 1.0, np.nan)}, ValueError, "missing values in 1000"),
-    ({}, {"sample_weight": Y}, ValueError, "both need weight"),
+    ({}, {"sample_weight": Y}, ValueError, "positive weight for both"),
     ({}, {"X_target": X_TARGET[:, :1]}, ValueError, "1 .*column|columns"),
     ({"ratio": STEEP, "prior": 0.9, "weighting": IWERM()}, {}, ValueError, "not a share between 0"),
     ({"ratio": KnownRatio(lambda X: np.where(Y, -np.inf, 0.0))}, {}, ValueError, "are 0 of all"),

@@ -1,4 +1,4 @@
-"""Conformal prediction where the mix of classes changes: a limit for each class, and coverage."""
+"""Conformal prediction under label shift: a limit for each class, and coverage."""
 
 import math
 import pickle
@@ -14,6 +14,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from conformal_problems import NONE, covered_share
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.exceptions import OverlapWarning
@@ -23,10 +24,6 @@ from weighbridge.ratios import KnownRatio
 NAMES = np.array(["early", "late", "never"])
 SOURCE, TARGET = np.array([0.6, 0.3, 0.1]), np.array([0.1, 0.3, 0.6])
 CENTRES, SPREAD = np.array([0.0, 1.5, 3.0]), np.array([0.5, 1.0, 1.5])
-
-
-def _nothing(X):
-    return np.zeros(len(X))
 
 
 def _draw(n, shares, seed):
@@ -48,10 +45,6 @@ def _known(labels, source, target):
 TRUE = _known(NAMES, SOURCE, TARGET)
 
 
-def _held(model, X, y):
-    return model.predict_set(X)[np.arange(y.size), np.searchsorted(model.classes_, y)].mean()
-
-
 def _limit_by_hand(scores, weights, own, coverage):
     """The smallest score below which lies the coverage of all masses, the new row's included."""
     for score in np.sort(scores):
@@ -62,7 +55,7 @@ def _limit_by_hand(scores, weights, own, coverage):
 
 @pytest.mark.parametrize("method", ["lac", "aps"])
 @pytest.mark.parametrize("coverage", [0.5, 0.9, 0.99])
-def test_every_class_has_the_limit_of_its_own_weight(method, coverage):
+def test_limit_of_a_class_follows_its_weight(method, coverage):
     X, y = _draw(120, SOURCE, 0)
     model = LogisticRegression().fit(*_draw(300, SOURCE, 1))
     sets = ConformalClassifier(FrozenEstimator(model), TRUE, coverage=coverage, method=method)
@@ -70,24 +63,24 @@ def test_every_class_has_the_limit_of_its_own_weight(method, coverage):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
         sets.fit(X, y)
-    found = sets.predict_set(X_new)
+    found, p = sets.predict_set(X_new), model.predict_proba(X_new)
+    is_likelier = p[:, None, :] > p[:, :, None]
+    scores = 1 - p if method == "lac" else (p[:, None, :] * is_likelier).sum(axis=2) + p / 2
     w = dict(zip(NAMES, TARGET / SOURCE, strict=True))
     weights = np.array([w[label] for label in y])
     np.testing.assert_allclose(sets.calibration_weights_, weights / weights.mean())
     for k, label in enumerate(NAMES):
         limit = _limit_by_hand(sets.scores_, weights, w[label], coverage)
-        scores = sets._score_of(model.predict_proba(X_new))[:, k]
-        np.testing.assert_array_equal(found[:, k], scores <= limit)
+        np.testing.assert_array_equal(found[:, k], scores[:, k] <= limit)
 
 
 def test_equal_weights_give_ordinary_split_conformal_sets_and_intervals():
     X, y = _draw(400, SOURCE, 2)
     same = _known(NAMES, SOURCE, SOURCE)
     X_new = np.linspace(-2, 6, 50)[:, None]
-    none = KnownRatio(_nothing)
     by_label, plain = (
         ConformalClassifier(LogisticRegression(), ratio, random_state=0).fit(X, y)
-        for ratio in (same, none)
+        for ratio in (same, NONE)
     )
     np.testing.assert_array_equal(by_label.predict_set(X_new), plain.predict_set(X_new))
     assert by_label.report(X_new).to_dict() == plain.report(X_new).to_dict()
@@ -95,7 +88,7 @@ def test_equal_weights_give_ordinary_split_conformal_sets_and_intervals():
     same = _known([0, 1, 2], SOURCE, SOURCE)
     by_label, plain = (
         ConformalRegressor(LinearRegression(), ratio, random_state=0).fit(X, numbers)
-        for ratio in (same, none)
+        for ratio in (same, NONE)
     )
     np.testing.assert_allclose(by_label.predict_interval(X_new), plain.predict_interval(X_new))
     assert by_label.report(X_new).n_rows == 50
@@ -106,7 +99,7 @@ def _coverages(make, draws, n=400):
     for seed in range(draws):
         X_target, y_target = _draw(600, TARGET, [7, seed])
         model = make(seed, *_draw(n, SOURCE, [8, seed]), X_target)
-        found.append(_held(model, X_target, y_target))
+        found.append(covered_share(model, X_target, y_target))
     return np.mean(found), np.std(found) / math.sqrt(draws)
 
 
@@ -122,7 +115,7 @@ def test_coverage_with_the_true_weights_of_classes(method):
     mean, error = _coverages(make(TRUE), 150)
     # the new row's mass at infinity is at most 6 of about 200
     assert 0.9 - 3 * error < mean < 0.93 + 3 * error
-    plain, error = _coverages(make(KnownRatio(_nothing)), 40)
+    plain, error = _coverages(make(NONE), 40)
     assert plain < 0.9 - 10 * error
 
 
@@ -132,7 +125,7 @@ def _of_features(X):
     return np.log(density @ TARGET) - np.log(density @ SOURCE)
 
 
-def test_coverage_with_estimated_weights_and_with_those_of_the_wrong_kind():
+def test_coverage_with_estimated_weights_and_with_a_ratio_in_the_features():
     def make(ratio, **given):
         def fit(seed, X, y, X_target):
             model = ConformalClassifier(LogisticRegression(), ratio, random_state=seed)
@@ -147,7 +140,7 @@ def test_coverage_with_estimated_weights_and_with_those_of_the_wrong_kind():
     assert of_features < 0.9 - 10 * error
 
 
-def test_coverage_of_intervals_where_the_label_changes():
+def test_coverage_of_intervals_under_label_shift():
     # y ~ N(0, 1) here and N(1, 1) there, x = y + noise: a line through the source rows is biased
     held, plain = [], []
     fast = LabelRatio(classifier=LogisticRegression())
@@ -156,7 +149,7 @@ def test_coverage_of_intervals_where_the_label_changes():
         y, y_target = rng.normal(0, 1, 1000), rng.normal(1, 1, 1000)
         X, X_target = (part[:, None] + rng.normal(size=(1000, 1)) for part in (y, y_target))
         by_label = ConformalRegressor(LinearRegression(), fast, random_state=0)
-        alike = ConformalRegressor(LinearRegression(), KnownRatio(_nothing), random_state=0)
+        alike = ConformalRegressor(LinearRegression(), NONE, random_state=0)
         models = by_label.fit(X, y, X_target=X_target), alike.fit(X, y)
         for model, found in zip(models, (held, plain), strict=True):
             low, high = model.predict_interval(X_target).T
@@ -168,14 +161,14 @@ def test_coverage_of_intervals_where_the_label_changes():
     of_labels = models[0].ratio_.score_labels(models[0].ratio_.frequencies_.classes)
     assert of_labels.max() >= models[0].ratio_.score_labels(y).max()
     masses = np.exp(models[0].ratio_.score_labels(y))
-    kept = models[0].calibration_weights_ * np.exp(models[0]._log_scale)
-    limit = _limit_by_hand(models[0].scores_, kept, np.exp(of_labels.max()), 0.9)
-    assert np.isin(kept.round(9), masses.round(9)).all()
+    weights = models[0].calibration_weights_ * masses.max() / models[0].calibration_weights_.max()
+    limit = _limit_by_hand(models[0].scores_, weights, np.exp(of_labels.max()), 0.9)
+    assert np.isin(weights.round(9), masses.round(9)).all()
     low, high = models[0].predict_interval(X_target).T
     np.testing.assert_allclose(high - low, 2 * limit)
 
 
-def test_the_kind_of_shift_is_found_or_given():
+def test_shift_auto_equals_the_kind_it_finds():
     X, y = _draw(600, SOURCE, 3)
     X_target, _ = _draw(600, TARGET, 4)
     auto = ConformalClassifier(LogisticRegression(), shift="auto", random_state=0)
@@ -197,7 +190,7 @@ def test_the_kind_of_shift_is_found_or_given():
     assert not hasattr(numbers.ratio_, "score_labels")
 
 
-def test_an_inner_model_shares_weights_of_classes_unless_it_has_its_own():
+def test_inner_model_uses_the_class_weights_by_default():
     X, y = _draw(300, SOURCE, 5)
     X_target, _ = _draw(300, TARGET, 6)
     fast = LabelRatio(classifier=LogisticRegression())
@@ -207,7 +200,7 @@ def test_an_inner_model_shares_weights_of_classes_unless_it_has_its_own():
     found = np.unique(sets.estimator_.weights_)
     np.testing.assert_allclose(found / found[0], np.sort(of_classes) / of_classes.min())
     own = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
-    sets = ConformalClassifier(own, KnownRatio(_nothing), random_state=0)
+    sets = ConformalClassifier(own, NONE, random_state=0)
     with pytest.raises(ValueError, match="needs X_target"):
         sets.fit(X, y)
     sets = ConformalClassifier(own, fast, random_state=0).fit(X, y, X_target=X_target)
@@ -229,7 +222,7 @@ def test_a_class_without_labelled_rows_is_in_every_set():
     assert sets.report(X_target).infinite_share == 0
 
 
-def test_too_few_rows_for_most_of_the_target_are_announced():
+def test_fit_warns_if_most_of_the_target_has_infinite_limits():
     X, y = _draw(20, SOURCE, 13)
     model = FrozenEstimator(LogisticRegression().fit(*_draw(300, SOURCE, 14)))
     with pytest.warns(OverlapWarning, match=r"WB307 \d+ % of the target has classes"):
@@ -237,14 +230,14 @@ def test_too_few_rows_for_most_of_the_target_are_announced():
     report = sets.report(X)
     assert sets.predict_set(X).all(axis=0).tolist() == [False, True, True]
     assert (report.infinite_share, report.n_rows) == (0, 20)
-    assert [each.code for each in report.findings] == ["WB307"]
+    assert [finding.code for finding in report.findings] == ["WB307"]
 
 
-def test_what_label_shift_cannot_be_asked_of():
+def test_bad_inputs_under_label_shift():
     X, y = _draw(100, SOURCE, 15)
     with pytest.raises(ValueError, match="Got shift='both', but expected 'covariate', 'label' or"):
         ConformalClassifier(LogisticRegression(), shift="both").fit(X, y, X_target=X)
-    for options in ({"shift": "label"}, {"shift": "label", "ratio": KnownRatio(_nothing)}):
+    for options in ({"shift": "label"}, {"shift": "label", "ratio": NONE}):
         with pytest.raises(ValueError, match="Got shift='label', which needs X_target"):
             ConformalClassifier(LogisticRegression(), **options).fit(X, y)
     with pytest.raises(ValueError, match="Got no target sample"):
@@ -253,11 +246,11 @@ def test_what_label_shift_cannot_be_asked_of():
     with pytest.raises(ValueError, match="Got label 'never', which no training row had"):
         ConformalClassifier(LogisticRegression(), two, random_state=0).fit(X, y)
     mixed = np.array(["a", 1] * 50, dtype=object)
-    with pytest.raises(ValueError, match="no common order"):
+    with pytest.raises(ValueError, match="text and numbers"):
         ConformalClassifier(LogisticRegression(), LabelRatio()).fit(X, mixed, X_target=X)
 
 
-def test_tables_with_text_and_rows_left_out():
+def test_tables_with_text_and_rows_of_weight_0():
     X, y = _draw(400, SOURCE, 16)
     X_target, _ = _draw(300, TARGET, 17)
     weight = np.where(np.arange(400) < 40, 0.0, 1.0)
