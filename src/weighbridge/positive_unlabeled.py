@@ -17,7 +17,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _num_samples, assert_all_finite, column_or_1d
 
 from weighbridge import tables
 from weighbridge._estimators import FittedRows, WeightedEstimator, choose
@@ -212,23 +211,19 @@ class _Rows:
     ratio: Any = None
 
     def __init__(self, model: PositiveUnlabeled, X: Any, y: ArrayLike, sample_weight: Any) -> None:
-        X, labels = tables.unmasked(X), column_or_1d(tables.unmasked(y, "y"), warn=True)
+        X, labels, weight = tables.check_labelled(X, y, sample_weight)
+        check_classification_targets(labels)
         has_own_steps = model.estimator is not None or not isinstance(model.features, str)
         is_table = tables.is_frame(X) or (has_own_steps and isinstance(X, np.ndarray))
         self.model, self.X = model, X if is_table else check_array(X)
-        tables.refuse_missing(labels)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-        n, n_labels = _num_samples(X), labels.size
-        weight = tables.check_sample_weight(sample_weight, n)
-        self.weight, self.log_ratio = np.ones(n) if weight is None else weight, np.zeros(n)
+        self.weight = np.ones(labels.size) if weight is None else weight
+        self.log_ratio = np.zeros(labels.size)
         self.labels, self.codes = np.unique(labels, return_inverse=True)
-        if n_labels != n or not self.labels.size == np.unique(labels[self.weight > 0]).size == 2:
+        if not self.labels.size == np.unique(labels[self.weight > 0]).size == 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(labels)}. Got {n_labels} labels of {self.labels.size} class(es) "
-                f"for {n} rows, but expected a 1 (positive) or a 0 (unlabelled) for each row, and "
-                "rows with positive weight for both."
+                f"{type_of_target(labels)}. Got {self.labels.size} class(es), but expected 1 "
+                "(positive) and 0 (unlabelled), both in rows with positive weight."
             )
         self.is_unlabelled = self.codes == 0
         self.seed = int(check_random_state(model.random_state).randint(2**31 - 1))

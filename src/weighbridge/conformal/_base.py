@@ -19,7 +19,7 @@ from weighbridge._estimators import WeightedEstimator, check_unseen, is_estimate
 from weighbridge._findings import Finding, Record
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.conformal import _quantile as quantile
-from weighbridge.conformal._rows import LabelledRows, labelled_rows, split_rows
+from weighbridge.conformal._rows import LabelledRows, split_rows
 from weighbridge.label_shift import LABEL, ratio_by_kind
 from weighbridge.ratios import (
     effective_sample_size,
@@ -28,7 +28,7 @@ from weighbridge.ratios import (
     source_log_ratio,
     warn_if_apart,
 )
-from weighbridge.tables import check_confidence, target_like_source
+from weighbridge.tables import check_confidence, check_labelled, target_like_source
 
 Fit: TypeAlias = Callable[[LabelledRows | None], Any]
 Rng: TypeAlias = np.random.RandomState
@@ -157,7 +157,7 @@ class ConformalEstimator(WeightedEstimator):
         """
         check_confidence(self.coverage, "coverage")
         is_frozen = self._is_frozen(X_fit)
-        rows = labelled_rows(X, y, sample_weight)
+        rows = LabelledRows(*check_labelled(X, y, sample_weight))
         rng = check_random_state(self.random_state)
         used = rows
         if rows.sample_weight is not None:

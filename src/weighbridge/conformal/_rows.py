@@ -1,4 +1,4 @@
-"""Labelled rows: their checks, and their split into rows to fit to and to calibrate on."""
+"""Labelled rows, and their split into rows to fit to and rows to calibrate on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, indexable
 
 from weighbridge.model_selection import table_rows
-from weighbridge.tables import check_sample_weight, refuse_missing, unmasked
 
 
 @dataclass(frozen=True)
@@ -26,16 +23,6 @@ class LabelledRows:
         """Return the rows at `indices`."""
         sample_weight = None if self.sample_weight is None else self.sample_weight[indices]
         return LabelledRows(table_rows(self.X, indices), self.y[indices], sample_weight)
-
-
-def labelled_rows(X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> LabelledRows:
-    """Return the rows; raise ValueError unless each has one label."""
-    X = unmasked(np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0])
-    labels = column_or_1d(unmasked(y, "y"), warn=True)
-    check_consistent_length(X, labels)
-    refuse_missing(labels if labels.dtype == object else ())
-    assert_all_finite(labels, input_name="y")
-    return LabelledRows(X, labels, check_sample_weight(sample_weight, labels.size))
 
 
 def split_rows(

@@ -17,6 +17,7 @@ from weighbridge.tables._checks import (
 from weighbridge.tables._columns import (
     DAY,
     as_labels,
+    check_labelled,
     column_labels,
     distinct_values,
     gap_name,

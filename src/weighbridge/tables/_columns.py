@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, indexable
 
-from weighbridge._arrays import array_namespace, is_foreign, to_numpy
+from weighbridge._arrays import array_namespace, is_foreign, to_numpy, unmasked
+from weighbridge.tables._checks import check_sample_weight
 
 # Microseconds of a day: dates and durations are counted in days.
 DAY = 86_400e6
@@ -245,6 +248,18 @@ def refuse_missing(y: Any) -> None:
         raise ValueError(
             f"Got y with missing values in {missing} of {len(values)} rows; leave these rows out."
         )
+
+
+def check_labelled(
+    X: Any, y: ArrayLike, sample_weight: Any
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return rows, labels and weights; raise ValueError unless each row has one label."""
+    X = unmasked(np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0])
+    labels = column_or_1d(unmasked(y, "y"), warn=True)
+    check_consistent_length(X, labels)
+    refuse_missing(labels)
+    assert_all_finite(labels, input_name="y")
+    return X, labels, check_sample_weight(sample_weight, labels.size)
 
 
 def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
