@@ -163,8 +163,8 @@ def test_beyond_the_source_no_kind_of_shift_is_looked_for():
     y = (X[:, 0] > 0).astype(int)
     found = fit_by_kind("auto", X, y, X_target)
     assert found.kind is not None  # the support was not known
-    seen = found.seen._replace(support=outside_support(X, X_target))
-    assert fit_by_kind("auto", X, y, X_target, seen=seen).kind is None
+    support = outside_support(X, X_target)
+    assert fit_by_kind("auto", X, y, X_target, support=support).kind is None
     assert diagnose(X, X_target, y=y).label_shift is None
     verdict = assess(LogisticRegression(), X, y, X_target, random_state=0)
     assert verdict.weighting == "unknown"
