@@ -316,12 +316,12 @@ class _Counted(DecisionTreeRegressor):
         return super().fit(X, y, sample_weight)
 
 
-def test_four_weightings_on_five_folds_make_22_fits(curved):
+def test_four_weightings_on_three_folds_make_14_fits(curved):
     model = ImportanceWeightedCV(_Counted(max_depth=2), curved.ratio, random_state=0)
     _Counted.n_fits = 0
     model.fit(curved.X, curved.y)
     assert model.best_weighting_.lam > 0
-    assert _Counted.n_fits == 4 * 5 + 2
+    assert _Counted.n_fits == 4 * 3 + 2
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge.model_selection import CrossValidation, few_points, fixed_steps
+from weighbridge.model_selection import DefaultCriterion, few_points, fixed_steps
 from weighbridge.target_risk import RiskProblem
 
 if TYPE_CHECKING:
@@ -68,5 +68,5 @@ def _n_fits(candidate: Any) -> int:
     """Return the fits of one search with the usual parts, whose number is known; else 1."""
     is_search = isinstance(candidate, ImportanceWeightedCV)
     if is_search and candidate.criterion is None and candidate.search is None:
-        return len(few_points()) * int(CrossValidation().cv)
+        return len(few_points()) * DefaultCriterion.n_folds
     return 1
