@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from test_common import GentleLogRatio, _check_as_a_search
+from estimator_checks import GentleLogRatio, check_with_held_out_rows
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
 from weighbridge._estimators.base import FittedRows
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor, ConformalReport
@@ -824,7 +824,7 @@ few_rows = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWar
     ]
 )
 def test_common_checks(estimator, check):
-    _check_as_a_search(estimator, check)
+    check_with_held_out_rows(estimator, check)
 
 
 @few_rows
@@ -838,7 +838,7 @@ def test_common_checks(estimator, check):
     ]
 )
 def test_common_checks_of_other_models(estimator, check):
-    _check_as_a_search(estimator, check)
+    check_with_held_out_rows(estimator, check)
 
 
 def test_kind_and_nested_parameters():
