@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from test_common import GentleLogRatio
+from estimator_checks import GentleLogRatio
 from weighbridge import Geodesic, fit_ratio
 from weighbridge.model_selection import GridSearch
 from weighbridge.positive_unlabeled import PositiveUnlabeled

@@ -23,7 +23,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conformal_problems import NONE, SHIFT, classification, regression
-from test_common import GentleLogRatio, _check_as_a_search
+from estimator_checks import GentleLogRatio, check_with_held_out_rows
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor, ConformalReport
 from weighbridge.exceptions import OverlapWarning
@@ -348,7 +348,7 @@ few_rows = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWar
 @few_rows
 @parametrize_with_checks([_interval(ratio=GENTLE), _set(ratio=GENTLE)])
 def test_common_checks(estimator, check):
-    _check_as_a_search(estimator, check)
+    check_with_held_out_rows(estimator, check)
 
 
 @few_rows
@@ -360,7 +360,7 @@ def test_common_checks(estimator, check):
     ]
 )
 def test_common_checks_of_other_models(estimator, check):
-    _check_as_a_search(estimator, check)
+    check_with_held_out_rows(estimator, check)
 
 
 def test_kind_and_nested_parameters():

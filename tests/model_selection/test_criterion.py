@@ -167,7 +167,7 @@ def test_the_seed_of_the_criterion_comes_first():
         ("y", np.zeros(89), "inconsistent numbers of samples"),
         ("log_ratio", np.zeros(89), "inconsistent numbers of samples"),
         ("y", np.zeros((90, 2)), r"y should be a 1d array, got an array of shape \(90, 2\)"),
-        ("y", np.full(90, np.nan), "Input y contains NaN"),
+        ("y", np.full(90, np.nan), "Got y with NaN or infinite values in 90 of 90"),
         ("y", np.full(90, "a"), "could not convert string to float"),
         ("log_ratio", np.full(90, np.nan), "Got NaN among the logarithms"),
         ("log_ratio", np.full(90, np.inf), "infinite at 90 source rows"),

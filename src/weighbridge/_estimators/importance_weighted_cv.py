@@ -220,7 +220,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         overlap, reason = judge_samples(ratio, X, X_target, log_ratio, sample_weight, n_parameters)
         weighting, result = Geodesic(lam=0.0), None
         if not reason or self.answer == "argmin":
-            objective = self._objective(estimator, model, X, y, log_ratio, sample_weight, seed)
+            criterion = self.criterion or DefaultCriterion()
+            options = {"n_jobs": self.n_jobs, "random_state": seed}
+            objective = criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
             result = self._search(objective, bounds, by_label=hasattr(ratio, "score_labels"))
             weighting, reason = choose(result, self.answer)
         weights = source_weights(weighting, log_ratio, sample_weight)
@@ -262,24 +264,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         if by_kind is None:
             return self._fitted_ratio(X, X_target, y), None
         return by_kind.ratio, by_kind.kind
-
-    def _objective(
-        self,
-        estimator: Any,
-        model: Any,
-        X: Any,
-        y: np.ndarray,
-        log_ratio: np.ndarray,
-        sample_weight: np.ndarray | None,
-        seed: int,
-    ) -> Any:
-        """Return what a search minimises; raise TypeError if its metric takes no weights."""
-        criterion = self.criterion or DefaultCriterion()
-        options = {"n_jobs": self.n_jobs, "random_state": seed}
-        objective = criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
-        if hasattr(objective, "check_metric"):
-            objective.check_metric(model)
-        return objective
 
     def _search(self, objective: Any, bounds: Bounds, *, by_label: bool) -> SearchResult:
         """Search, show progress, and warn of candidates that failed."""

@@ -1,9 +1,13 @@
-"""Simulators of covariate shift, with their true density ratios, and benchmark sets."""
+"""Simulators of covariate shift with their true density ratios, and benchmark sets."""
 
+from weighbridge.datasets._benchmarks import benchmark_names, fetch_benchmark
 from weighbridge.datasets._clinic import make_clinic
-from weighbridge.datasets._fetch import benchmark_names, fetch_benchmark
-from weighbridge.datasets._gaussian import make_gaussian_shift
-from weighbridge.datasets._line_problem import LineProblem, make_cubic, make_quadratic
+from weighbridge.datasets._regressions import (
+    LineProblem,
+    make_cubic,
+    make_gaussian_shift,
+    make_quadratic,
+)
 from weighbridge.datasets._split import split_by_projection
 
 __all__ = [

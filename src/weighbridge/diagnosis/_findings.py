@@ -153,10 +153,7 @@ def _overlap(report: ShiftReport) -> Iterator[Finding]:
             remedy = f"{alone} Leave it out unless it describes the cases; then label some rows."
         yield Finding(judgement.code, "warning", message, remedy)
     elif judgement.word == "thin":
-        advice = "Keep the unweighted model."
-        if judgement.can_weight:
-            advice = "If you weight, prefer a smaller lam, or alpha > 1, which caps every weight."
-        remedy = f"{advice} All estimates for the deployment are unreliable."
+        remedy = "Do not weight by the features. All estimates for the deployment are unreliable."
         yield Finding(judgement.code, "warning", f"Overlap is thin: {judgement.reason}.", remedy)
     if unseen:
         message = f"Never seen in training: {', '.join(unseen[:3])}{', ...' * (len(unseen) > 3)}."

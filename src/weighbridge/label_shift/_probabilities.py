@@ -61,7 +61,7 @@ class ClassProbabilities:
         X = X.tocsr() if sp.issparse(X) else X
         stacked, domain = stacked_table(X, X_target)
         rng = check_random_state(random_state)
-        rows = _drawn(X, codes, rng)
+        rows = _drawn(stacked, codes, rng)
         seed = int(rng.randint(2**31 - 1))
         self.example, self.codes = take_rows(X, slice(0, 2)), codes
         self.priors = np.bincount(codes) / codes.size
@@ -204,13 +204,13 @@ def _mixing_shares(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _drawn(X: Any, codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+def _drawn(stacked: Any, codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Draw rows in random order that represent a sample, with at least two of each class.
 
     The draw depends on the content of the rows, and not on the order in which they come.
     """
     by_class = np.argsort(codes, kind="stable")
-    order = rng.permutation(by_class[canonical_order(take_rows(X, by_class))])
+    order = rng.permutation(by_class[canonical_order(take_rows(stacked, by_class))])
     drawn = codes[order]
     least = [np.flatnonzero(drawn == code)[:2] for code in np.unique(codes)]
     return np.asarray(order[np.union1d(np.arange(min(MAX_ROWS, order.size)), least)])

@@ -40,11 +40,16 @@ def coded_classes(y: ArrayLike, n_source: int) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             f"Got y with one class only ({y.tolist()[0]!r}); a check needs two or more."
         )
-    if counts.min() < 2 or 4 * labels.size > y.size:
+    if counts.min() < 2:
         rare = labels.tolist()[int(np.argmin(counts))]
         raise ValueError(
-            f"Got y with {labels.size} classes in {y.size} rows, and class {rare!r} in "
-            f"{counts.min()}. Classes need 2 rows or more each, and 4 on average. Merge rare ones."
+            f"Got y with class {rare!r} in 1 row only; each class needs 2 rows or more, to be held "
+            "out once. Merge rare classes, or leave them out."
+        )
+    if 4 * labels.size > y.size:
+        raise ValueError(
+            f"Got y with {labels.size} classes in {y.size} rows; there should be 4 rows or more "
+            "per class. Merge rare classes."
         )
     return labels, codes
 

@@ -12,7 +12,6 @@ from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import (
     _safe_indexing,
-    assert_all_finite,
     check_consistent_length,
     column_or_1d,
     get_tags,
@@ -89,8 +88,12 @@ def source_rows(
     weighting = weighting_or_default(RIWERM(0.9) if validation is None else validation)
     weights = source_weights(weighting, log_ratio, sample_weight)
     classes = _classes(labels) if is_classifier(estimator) else None
-    if classes is None:
-        assert_all_finite(labels.astype(float), input_name="y")
+    n_bad = int((~np.isfinite(labels.astype(float))).sum()) if classes is None else 0
+    if n_bad:
+        raise ValueError(
+            f"Got y with NaN or infinite values in {n_bad} of {labels.size} source rows that "
+            "count. Leave these rows out."
+        )
     return SourceRows(X, labels, log_ratio, sample_weight, weights, classes, numbers)
 
 

@@ -68,7 +68,7 @@ class RiskDisplay(Display):
     >>> data = make_quadratic(random_state=0)
     >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
     >>> RiskDisplay.from_verdict(verdict).table()["name"].tolist()
-    ['none', 'full', 'power', 'relative', 'tuned']
+    ['none', 'power', 'relative', 'tuned']
     """
 
     def __init__(self, forest: Forest) -> None:

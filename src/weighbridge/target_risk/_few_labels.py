@@ -54,12 +54,8 @@ class Sample(NamedTuple):
         means = self.shares @ np.array(values).T
         deviations = self.shares[:, None] * (np.column_stack(values) - means)
         sizes = np.bincount(self.stratum)
-        by_stratum = np.array(
-            [
-                n * np.atleast_2d(np.cov(deviations[self.stratum == k].T))
-                for k, n in enumerate(sizes)
-            ]
-        )
+        strata = [deviations[self.stratum == k].T for k in range(sizes.size)]
+        by_stratum = sizes[:, None, None] * np.array([np.atleast_2d(np.cov(d)) for d in strata])
         total = by_stratum.sum(axis=0)
         parts = by_stratum[:, 0, 0] / (total[0, 0] or 1)
         return total, 1 / float(parts**2 @ (1 / (sizes - 1)) or 1)
@@ -183,10 +179,8 @@ class Relation(NamedTuple):
     def rooted(self, before: float) -> Relation:
         """Return the same for the root of a mean that was `before`."""
         part, root = self.part, math.sqrt(max(before, 1e-300))
-        low, value, high = (
-            math.sqrt(max(before + change, 0)) - root
-            for change in (part.low, part.value, part.high)
-        )
+        changes = (part.low, part.value, part.high)
+        low, value, high = (math.sqrt(max(before + change, 0)) - root for change in changes)
         return self._replace(part=Estimate(value, part.standard_error / (2 * root), low, high))
 
 
@@ -202,7 +196,8 @@ def compare_relation(
     excess = [losses - of_losses, values - of_labels]
     covariance, freedom = sample.covariance(*excess)
     # The target rows and their labels are the ones that were observed.
-    covariance += np.diag([each.variance - sum(each.variances[1:3]) for each in forecasts])
+    unobserved = [forecast.variance - sum(forecast.variances[1:3]) for forecast in forecasts]
+    covariance += np.diag(unobserved)
     means, errors = np.array(excess) @ sample.shares, np.sqrt(np.diag(covariance))
     mean, error = float(means[0]), float(errors[0])
     half = error * float(stdtrit(freedom, (1 + confidence) / 2))
@@ -228,7 +223,7 @@ def _p_value(scores: np.ndarray, correlation: float) -> float:
 def forecast_labels(problem: RiskProblem, held_out: HeldOut) -> Influence:
     """Return the forecast of the labels, as the numbers that `label_values` returns."""
     is_number, codes = problem.rows.classes is None, problem.rows.codes
-    column = 0 if is_number else _most_frequent(codes)
+    column = 0 if is_number else int(np.bincount(codes).argmax())
     forecasts = [(problem.labels.source[:, column], problem.labels.target[:, column])]
     method = "predict" if is_number else "predict_proba"
     if method in held_out.source:
@@ -250,8 +245,4 @@ def label_values(problem: RiskProblem, codes: npt.NDArray[Any]) -> np.ndarray:
     source_codes = problem.rows.codes
     if problem.rows.classes is None:
         return np.asarray(codes - source_codes.mean())
-    return (codes == _most_frequent(source_codes)).astype(float)
-
-
-def _most_frequent(codes: npt.NDArray[Any]) -> int:
-    return int(np.bincount(codes).argmax())
+    return (codes == np.bincount(source_codes).argmax()).astype(float)

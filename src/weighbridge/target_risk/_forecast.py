@@ -128,7 +128,10 @@ class LabelModel:
     def __init__(self, ridge: CrossFittedRidge, y: npt.NDArray[Any], n_classes: int | None):
         self.n_classes = n_classes
         if n_classes is not None:
-            self.source, self.target = map(_as_probabilities, ridge.smooth(np.eye(n_classes)[y]))
+            positive = (
+                np.clip(values, 1e-3, None) for values in ridge.smooth(np.eye(n_classes)[y])
+            )
+            self.source, self.target = (p / p.sum(axis=1, keepdims=True) for p in positive)
             return
         centre = y.mean()
         # Labels of size 1 have squares that neither overflow nor underflow.
@@ -151,11 +154,6 @@ class LabelModel:
         mean, scale = model.T
         labels = (np.maximum(mean + scale * q, self.lowest) for q in self.residuals)
         return np.asarray(np.mean([loss.loss(y, response) for y in labels], axis=0))
-
-
-def _as_probabilities(indicators: np.ndarray) -> np.ndarray:
-    positive = np.clip(indicators, 1e-3, None)
-    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
 
 
 def _equally_likely(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -219,14 +217,9 @@ def _held_out_losses(problem: RiskProblem, loss: RowLoss, held_out: HeldOut) -> 
         ]
         own = loss.expected(held_out.source["predict_proba"], source)
         forecasts.append((own, np.asarray(np.mean(own_target, axis=0))))
-    return Losses(
-        losses,
-        expected,
-        expected_target,
-        np.array([target.mean() for target in by_fold]),
-        float(labels.expected_loss(loss, labels.target, final).mean()),
-        tuple(forecasts),
-    )
+    of_folds = np.array([target.mean() for target in by_fold])
+    of_final = float(labels.expected_loss(loss, labels.target, final).mean())
+    return Losses(losses, expected, expected_target, of_folds, of_final, tuple(forecasts))
 
 
 # The fields of an influence that are in the unit of the estimate, beside its value.
@@ -279,9 +272,8 @@ class Influence:
         value = float(np.sqrt(max(self.value, 0.0)))
         size = max(self.value, float(np.sqrt(self.variance)))
         slope = 0.5 / float(np.sqrt(size)) if size > 0 else 0.0
-        return replace(
-            self, value=value, **{name: slope * getattr(self, name) for name in _CONTRIBUTIONS}
-        )
+        scaled = {name: slope * getattr(self, name) for name in _CONTRIBUTIONS}
+        return replace(self, value=value, **scaled)
 
 
 def plain_mean(losses: np.ndarray) -> Influence:

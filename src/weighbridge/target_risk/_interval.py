@@ -224,18 +224,16 @@ def score_intervals(
     """
     rows, confidence = problem.rows, problem.question.confidence
     score = score_of(measure, held_out.source, rows.codes, rows.classes)
-    scores: list[Callable[[Draw], float]] = [
-        lambda draw: score(draw.source),
-        lambda draw: score(draw.weighted),
-    ]
     has_probabilities = "predict_proba" in held_out.source
-    if has_probabilities:
-        scores.append(CalibratedScore(measure, held_out, problem))
-    drawn = np.array([[of_draw(draw) for of_draw in scores] for draw in bootstrap(problem)])
+    calibrated = [CalibratedScore(measure, held_out, problem)] if has_probabilities else []
+
+    def scores(draw: Draw) -> list[float]:
+        return [score(draw.source), score(draw.weighted), *(of(draw) for of in calibrated)]
+
+    drawn, n = np.array([scores(draw) for draw in bootstrap(problem)]), rows.y.size
     errors = drawn.std(axis=0, ddof=1)
-    n = rows.y.size
     plain = [Draw(k, np.ones(n), n * problem.shares) for k in range(problem.n_folds)]
-    values = [float(np.mean([of_draw(draw) for draw in plain])) for of_draw in scores]
+    values = [float(np.mean(column)) for column in zip(*map(scores, plain), strict=True)]
     training = Estimate.normal(values[0], errors[0], confidence, measure.bounds)
     if not has_probabilities:
         # The labels of the target are as noisy as those of the source.
@@ -311,12 +309,11 @@ def score_of(
 ) -> Score:
     """Return a score as a function of the weights. The most frequent ones are fast."""
     name, probabilities = measure.name, predictions.get("predict_proba")
+    margins = predictions.get("decision_function")
     if classes is not None:
         if name == "roc_auc" and classes.size == 2:
-            margins = predictions.get("decision_function")
-            return _auc(
-                predictions["predict_proba"][:, 1] if margins is None else margins, codes == 1
-            )
+            ranking = predictions["predict_proba"][:, 1] if margins is None else margins
+            return _auc(ranking, codes == 1)
         if name == "roc_auc_ovr" and probabilities is not None:
             aucs = [_auc(column, codes == code) for code, column in enumerate(probabilities.T)]
             return lambda weights: float(np.mean([auc(weights) for auc in aucs]))
@@ -331,11 +328,9 @@ def score_of(
         try:
             return float(measure.scorer(model, rows, y, sample_weight=weights))
         except TypeError as error:
-            if "sample_weight" not in str(error):
-                raise
             raise TypeError(
-                "Got a scoring whose metric takes no sample_weight; choose one that does "
-                "(roc_auc, f1, r2, ...), or a loss=... of rows."
+                f"Got a scoring whose metric takes no sample_weight ({error}); choose one that "
+                "does (roc_auc, f1, r2, ...), or a loss=... of rows."
             ) from error
 
     return score

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators import is_estimated
@@ -110,11 +109,10 @@ def find_measure(scoring: Any, loss: Any, estimator: Any) -> Measure:
             f"{' or '.join(methods)}; use 'accuracy', or wrap it in "
             "sklearn.calibration.CalibratedClassifierCV."
         )
-    if row_loss is None:
-        return Measure(
-            scoring if isinstance(scoring, str) else "score", None, scorer=get_scorer(scoring)
-        )
-    return Measure(NAMES[scoring], row_loss, root)
+    if row_loss is not None:
+        return Measure(NAMES[scoring], row_loss, root)
+    name = scoring if isinstance(scoring, str) else "score"
+    return Measure(name, None, scorer=get_scorer(scoring))
 
 
 def _custom_measure(scoring: Any, function: Any, has_classes: bool) -> Measure:
@@ -160,9 +158,8 @@ class Question:
 
     def metrics_of(self, estimator: Any) -> dict[str, Measure]:
         """Return the further measures by their names."""
-        return {
-            name: find_measure(scorer, None, estimator) for name, scorer in self.metrics.items()
-        }
+        metrics = self.metrics.items()
+        return {name: find_measure(scorer, None, estimator) for name, scorer in metrics}
 
     def measure_of(self, estimator: Any) -> Measure:
         """Return the measure for an estimator; reject settings that do not fit it."""
@@ -384,6 +381,4 @@ class RiskProblem:
 
 def _as_table(X: Any) -> Any:
     """Return lists as arrays, and sparse matrices in a form whose rows can be taken."""
-    if isinstance(X, list | tuple):
-        return np.asarray(X)
-    return X.tocsr() if issparse(X) else unmasked(X)
+    return unmasked(np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 
@@ -23,33 +23,24 @@ if TYPE_CHECKING:
     from weighbridge.target_risk._problem import RiskProblem
 
 Step = Callable[[], object]
-
-
 # Predictions of a model for some rows, by the name of the method.
 Predictions = dict[str, np.ndarray]
 
 
-class ReplayRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """Regressor with predictions that were made before. X are row numbers."""
+class Replay(BaseEstimator):  # type: ignore[misc, unused-ignore]
+    """Model with predictions that were made before. X are row numbers."""
 
-    def __init__(self, predictions: Predictions):
+    def __init__(self, predictions: Predictions, classes_: np.ndarray | None = None):
         self.predictions = predictions
+        self.classes_ = classes_
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the predictions for rows of these numbers."""
         return self.predictions["predict"][X]
 
 
-class ReplayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
+class ReplayClassifier(ClassifierMixin, Replay):  # type: ignore[misc, unused-ignore]
     """Classifier with predictions that were made before. X are row numbers."""
-
-    def __init__(self, predictions: Predictions, classes_: np.ndarray):
-        self.predictions = predictions
-        self.classes_ = classes_
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the predicted classes of rows of these numbers."""
-        return self.predictions["predict"][X]
 
     @available_if(lambda self: "predict_proba" in self.predictions)
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
@@ -64,9 +55,7 @@ class ReplayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, un
 
 def replay(predictions: Predictions, classes: np.ndarray | None) -> BaseEstimator:
     """Return an estimator that makes these predictions, given row numbers."""
-    if classes is None:
-        return ReplayRegressor(predictions)
-    return ReplayClassifier(predictions, classes)
+    return (Replay if classes is None else ReplayClassifier)(predictions, classes)
 
 
 def take_predictions(predictions: Predictions, rows: np.ndarray) -> Predictions:

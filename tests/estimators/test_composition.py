@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
@@ -80,15 +80,11 @@ def test_inside_ensembles(data, make):
     lambda model: BaggingRegressor(model, n_estimators=3, random_state=0),
     lambda model: StackingRegressor([("iw", model), ("plain", Ridge())], cv=3),
 ])  # fmt: skip
-def test_inside_ensembles_of_regressors(data, make):
-    model = make(ImportanceWeighted(Ridge(), data.frozen, weighting=RIWERM(0.5)))
-    assert np.isfinite(cross_val_score(model, data.X, data.y, cv=3)).all()
-
-
-@pytest.mark.usefixtures("routing")
-def test_multi_output(data):
-    model = MultiOutputRegressor(ImportanceWeighted(Ridge(), data.frozen))
-    assert model.fit(data.X, np.column_stack([data.y, -data.y])).predict(data.X).shape == (200, 2)
+def test_inside_ensembles_and_outputs_of_regressors(data, make):
+    weighted = ImportanceWeighted(Ridge(), data.frozen, weighting=RIWERM(0.5))
+    assert np.isfinite(cross_val_score(make(weighted), data.X, data.y, cv=3)).all()
+    two = np.column_stack([data.y, -data.y])
+    assert MultiOutputRegressor(weighted).fit(data.X, two).predict(data.X).shape == (200, 2)
 
 
 @pytest.mark.usefixtures("routing")
@@ -105,15 +101,6 @@ def test_multi_output(data):
         ),
         GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3),
         GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}, cv=3),
-    ],
-    ids=[
-        "model",
-        "pipeline",
-        "nested pipeline",
-        "bagging",
-        "column transformer",
-        "search",
-        "search over pipeline",
     ],
 )
 def test_weights_reach_the_innermost_model(data, inner):
@@ -153,30 +140,6 @@ def test_columns_of_a_frame_reach_a_column_transformer(data):
     assert model.predict(X_target).shape == (150,)
     with pytest.raises(ValueError, match="columns are missing"):
         model.predict(X_target[["a"]])
-
-
-class RecordsTarget(RegressorMixin, BaseEstimator):
-    """Keeps what it was fitted with, to see what scikit-learn passes on."""
-
-    __metadata_request__fit = {"X_target": True}  # noqa: RUF012
-
-    def fit(self, X, y, *, X_target=None):
-        self.n_target_ = len(X_target)
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-def test_scikit_learn_cuts_a_target_as_long_as_the_source():
-    # the reason for the advice to freeze the ratio: this is what happens without it
-    X, X_target = np.zeros((30, 1)), np.zeros((30, 1))
-    with sklearn.config_context(enable_metadata_routing=True):
-        fits = cross_validate(
-            RecordsTarget(), X, np.arange(30.0), params={"X_target": X_target}, cv=3,
-            return_estimator=True,
-        )["estimator"]  # fmt: skip
-    assert {fit.n_target_ for fit in fits} == {20}
 
 
 @pytest.mark.usefixtures("routing")
