@@ -12,7 +12,13 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from weighbridge.model_selection._points import Bounds, Point, canonical, named_points
+from weighbridge.model_selection._points import (
+    DEFAULT_BOUNDS,
+    Bounds,
+    Point,
+    canonical,
+    named_points,
+)
 from weighbridge.model_selection._result import Evaluation, Scores, SearchResult
 from weighbridge.tables import check_count
 
@@ -67,7 +73,7 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
     def __call__(
         self,
         objective: Objective,
-        bounds: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
+        bounds: Bounds = DEFAULT_BOUNDS,
         *,
         progress: Progress | None = None,
     ) -> SearchResult:
@@ -166,7 +172,7 @@ class GridSearch(Search):
         points = self.points(bounds)
         return lambda done: () if done else points, len(points)
 
-    def points(self, bounds: Bounds = Bounds()) -> list[Point]:  # noqa: B008
+    def points(self, bounds: Bounds = DEFAULT_BOUNDS) -> list[Point]:
         """Return the points in order of evaluation, without any weights twice."""
         lams = _values("lam", self.lam, bounds.lam)
         alphas = _values("alpha", self.alpha, bounds.alpha)
