@@ -34,7 +34,7 @@ from weighbridge.diagnosis import effective_sample_size
 from weighbridge.exceptions import InputError, WeightWarning
 from weighbridge.guarantees import d2_from_ratios
 from weighbridge.label_shift import kind_of_shift
-from weighbridge.model_selection import BayesianSearch, Bounds, CrossValidation, Point
+from weighbridge.model_selection import BayesianSearch, CrossValidation, Point
 from weighbridge.ratios import (
     KLIEP,
     KMM,

@@ -291,24 +291,13 @@ def test_parameters_without_a_single_minimum_raise():
     assert found.value == pytest.approx(information_criterion(*_terms()).value)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        RandomForestRegressor(),
-        GammaRegressor(),
-        make_pipeline(SelectKBest(f_regression, k=1), Ridge()),
-        type("Mine", (Ridge,), {})(),
-    ],
-)
-def test_other_estimators_raise(estimator):
+def test_other_estimators_and_several_classes_raise():
     X, y, s = _problem(Ridge())
-    words = r"Got [\s\S]*but this criterion takes LinearRegression.*Use CrossValidation\(\)"
-    with pytest.raises(TypeError, match=words):
-        InformationCriterion().objective(estimator, X, y, s)
-
-
-def test_several_classes_raise():
-    X, _, s = _problem(Ridge())
+    selected = make_pipeline(SelectKBest(f_regression, k=1), Ridge())
+    for estimator in (RandomForestRegressor(), GammaRegressor(), selected):
+        words = r"Got [\s\S]*but this criterion takes LinearRegression.*Use CrossValidation\(\)"
+        with pytest.raises(TypeError, match=words):
+            InformationCriterion().objective(estimator, X, y, s)
     with pytest.raises(ValueError, match=r"Got 3 classes, but .* takes Logistic.* two"):
         InformationCriterion().objective(LogisticRegression(), X, np.arange(150) % 3, s)
 

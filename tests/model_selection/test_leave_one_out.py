@@ -215,6 +215,7 @@ def test_newton_survives_separable_classes_without_a_penalty():
         (LogisticRegression(solver="liblinear"), "Got LogisticRegression"),
         (LogisticRegression(l1_ratio=0.5, solver="saga"), "Got LogisticRegression"),
         (make_pipeline(LinearSVR(), Ridge()), r"Got Pipeline[\s\S]*but this criterion takes"),
+        (type("Mine", (Ridge,), {})(), "Got Mine"),
     ],
 )
 def test_other_estimators_are_refused_by_name(estimator, message):

@@ -168,13 +168,9 @@ def test_the_table_shows_the_best_and_both_ends():
 
 
 def test_one_unit_has_no_standard_error():
-    evaluations = [Evaluation(Point(lam, 1), np.array([lam])) for lam in (0.0, 1.0)]
-    result = SearchResult(tuple(evaluations), np.ones(1))
+    result = SearchResult(tuple(Evaluation(Point(i, 1), np.array([i])) for i in (0, 1)), np.ones(1))
     assert np.isnan(result.standard_errors).all()
     assert result.not_worse().tolist() == [True, False]
-
-
-# The loop ---------------------------------------------------------------------------------------
 
 
 @all_searches
@@ -269,7 +265,7 @@ def test_unit_weights_are_checked(units, message):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda point: iter([]), "returned no evaluation where that of Point"),
+        (lambda point: iter([]), "returned None where an evaluation of Point"),
         (lambda point: iter([Bowl().evaluation(Point(0.1, 1.1))]), "for each point in their order"),
         (lambda point: iter([Evaluation(point, np.ones(3))]), r"shape \(3,\).*30 unit weights"),
     ],

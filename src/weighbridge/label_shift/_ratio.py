@@ -149,9 +149,10 @@ class LabelRatio(BaseEstimator):
         probabilities = ClassProbabilities(X, codes, X_target, *models)
         estimate = estimate_prevalence(probabilities, self.method, ordered=medians is not None)
         priors, names = probabilities.priors, classes if medians is None else medians
-        columns = names, priors, estimate.target, *estimate.interval(confidence)
+        columns = priors, estimate.target, *estimate.interval(confidence)
+        source, target, low, high = (tuple(column.tolist()) for column in columns)
         self.frequencies_ = ClassFrequencies(
-            *(tuple(column.tolist()) for column in columns), confidence, self.method
+            tuple(names.tolist()), source, target, low, high, confidence, self.method
         )
         self.classes_, self.bin_medians_ = classes, medians
         self.probabilities_, self.estimate_ = probabilities, estimate

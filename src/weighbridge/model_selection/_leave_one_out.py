@@ -40,7 +40,7 @@ class LeaveOneOut(Criterion):
     -----
     Takes LinearRegression, Ridge, LogisticRegression with two classes and no l1 penalty,
     PoissonRegressor, and pipelines that end in one of them after scalers, encoders and other
-    transformers that ignore the labels; these are fitted once, on all rows.
+    transformers that ignore the labels. These are fitted once, on all rows.
     A row is left out as a whole, whatever its ``sample_weight``. One that alone determines its
     prediction (the only row of a category, without a penalty) has no held-out loss, no score.
 
