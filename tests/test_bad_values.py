@@ -34,7 +34,7 @@ from weighbridge.diagnosis import effective_sample_size
 from weighbridge.exceptions import InputError, WeightWarning
 from weighbridge.guarantees import d2_from_ratios
 from weighbridge.label_shift import kind_of_shift
-from weighbridge.model_selection import BayesianSearch, Bounds, CrossValidation, canonical
+from weighbridge.model_selection import BayesianSearch, CrossValidation, Point
 from weighbridge.ratios import (
     KLIEP,
     KMM,
@@ -71,7 +71,7 @@ CONFORMAL = ConformalRegressor(TREE, KNOWN, random_state=0)
 
 def _losses(X):
     objective = CROSS.objective(TREE, X, Y, _known(GAPS), random_state=0)
-    return next(objective.evaluate([canonical((0.5, 1.0), Bounds())])).losses
+    return next(objective.evaluate([Point(0.5, 1.0)])).losses
 
 
 def _risk(X):

@@ -172,8 +172,8 @@ def test_errors_of_a_comparison_do_not_mention_ratios(compare):
     [
         ([1, "a"] * 60, r"labels of several types \(number, str\)"),
         (np.zeros((120, 2)), r"y of shape \(120, 2\)"),
-        (np.ones(120), "one class only"),
-        (["a"] + ["b"] * 119, "class 'a' in 1 row only"),
+        (np.ones(120), "1 classes in 120 rows"),
+        (["a"] + ["b"] * 119, r"the rarest \('a'\) in 1"),
         ([f"c{j}" for j in range(60)] * 2, "60 classes in 120 rows"),
         (np.arange(50) % 2, r"y of shape \(50,\)"),
     ],

@@ -587,7 +587,7 @@ def test_warnings_point_to_the_line_of_the_caller():
     [
         ({"answer": "best"}, "Got answer='best', but expected one of guard, argmin"),
         ({"lam_bounds": (0.5, 1)}, "exclude lam = 0.*answer='argmin'"),
-        ({"alpha_bounds": (3, 1)}, "reversed"),
+        ({"alpha_bounds": (3, 1)}, "the smallest first"),
     ],
 )
 def test_bad_parameters(options, message):

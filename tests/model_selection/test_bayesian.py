@@ -272,12 +272,6 @@ def test_the_next_point_maximises_expected_improvement_over_the_pool(coordinates
         assert chosen >= 0.99 * worth[untried].max()
 
 
-@COORDINATES
-def test_the_bottom_of_a_bowl_is_found(coordinates):
-    result = BayesianSearch(15, coordinates=coordinates, tol=0)(Bowl())
-    assert result.values.min() - true_lowest(Bowl()) < 0.01
-
-
 def test_if_all_fails_points_lie_apart():
     objective = Bowl(fail=lambda point: len(objective.evaluated) < 12)
     result = BayesianSearch(12)(objective)

@@ -272,7 +272,7 @@ def test_failures_are_recorded_not_raised():
     for criterion, estimator, log_ratio, message in (
         (CrossValidation(3), Counting(limit=2.0), s, "RuntimeError: a weight is too large"),
         (CrossValidation(KFold(4)), Ridge(), without, "left to fit on has weight 0"),
-        (deviance, Ridge(), s, "of 120 held-out rows is not finite"),
+        (deviance, Ridge(), s, "of 120 held-out losses are NaN or inf"),
         (CrossValidation(3), Counting(value=np.nan), s, "NaN"),
     ):
         objective = criterion.objective(estimator, X, np.maximum(y, 0), log_ratio)

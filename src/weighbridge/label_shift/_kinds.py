@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._findings import Record
@@ -30,13 +30,13 @@ from weighbridge.ratios import (
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"
 # Limits in standard errors of the log loss, chosen by simulated problems and by development tasks
-# of the natural suite. Label shift: class frequencies beat chance by the first, lose to the best
-# alternative by less than the second, and no alternative adds more than the third to them.
+# of the natural suite. Label shift: the smallest gain of class frequencies over chance, their
+# largest loss to the best alternative, and the most that an alternative may add to them.
 MIN_LABEL_GAIN, MAX_TIE, MAX_ADDED = 3.0, 0.5, 2.5
-# Covariate shift: the alternative beats class frequencies by the first and chance by the second,
-# and class frequencies have less than this share of its gain.
+# Covariate shift: the smallest gains of the alternative over class frequencies and over chance,
+# and the largest share of the latter that class frequencies have.
 MIN_LOSS, MIN_ALTERNATIVE_GAIN, MAX_GAIN_SHARE = 1.5, 2.0, 0.95
-# Any gain above this is unclear, and no shift otherwise.
+# Any larger gain is unclear, and no shift otherwise.
 MIN_GAIN = 1.0
 # Inverse penalty of the alternative that is tilted along the scores of the classes.
 TILT_C = 10.0
@@ -148,10 +148,7 @@ def check_shift(shift: str) -> None:
 
 
 class ByKind(NamedTuple):
-    """The ratio for the kind of shift and, if it was judged, the kind, the other ratio, the folds.
-
-    The kind was judged by the held-out rows of `domain`.
-    """
+    """The ratio for a kind of shift and, if it was judged, the kind, the other ratio, the folds."""
 
     ratio: BaseEstimator
     kind: ShiftKind | None = None
@@ -185,8 +182,9 @@ def fit_by_kind(
     label_ratio = LabelRatio().fit(X, y, X_target)
     domain = CrossFittedDomain(DomainRows(X, X_target, random_state=0))
     kind = judge_kind(label_ratio, ratio, X, X_target, domain)
-    ratios = (label_ratio, ratio) if kind.kind == LABEL else (ratio, label_ratio)
-    return ByKind(ratios[0], kind, ratios[1], domain)
+    if kind.kind == LABEL:
+        return ByKind(label_ratio, kind, ratio, domain)
+    return ByKind(ratio, kind, label_ratio, domain)
 
 
 def ratio_by_kind(model: Any, X: ArrayLike, X_target: Any, y: ArrayLike) -> ByKind | None:
@@ -219,11 +217,13 @@ def judge_kind(
     if hasattr(ratio, "held_out_scores"):
         scores = [ratio.held_out_scores(sample) for sample in (X, X_target)]
         alternatives["ratio"] = np.concatenate(scores)[rows.indices]
-    losses = {name: _log_losses(scores, codes) for name, scores in alternatives.items()}
+    offset = log_prior_odds(codes)
+    losses = {name: row_log_losses(s + offset, codes) for name, s in alternatives.items()}
     best = min(losses, key=lambda name: float(losses[name].mean()))
-    by_class, chance = _log_losses(implied, codes), _log_losses(np.zeros(codes.size), codes)
-    gains, best_gains = chance - by_class, chance - losses[best]
-    gain, against = _in_errors(gains), _in_errors(by_class - losses[best])
+    chance = row_log_losses(np.full(codes.size, offset), codes)
+    gains = chance - row_log_losses(implied + offset, codes)
+    best_gains = chance - losses[best]
+    gain, against = _in_errors(gains), _in_errors(best_gains - gains)
     added = max(_score_test(scores, implied, codes) for scores in alternatives.values())
     share = float(gains.sum() / max(best_gains.sum(), 1e-300))
     kind = _kind(gain, against, added, _in_errors(best_gains), share)
@@ -243,7 +243,7 @@ def _class_log_ratios(ratio: LabelRatio, rows: DomainRows) -> tuple[np.ndarray, 
     fitted, codes = ratio.probabilities_, rows.codes
     probabilities = np.vstack([fitted.source, fitted.target])[rows.indices]
     scores = np.log(probabilities[:, 1:] / probabilities[:, :1])
-    scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
+    scores = StandardScaler().fit_transform(scores)
     implied, tilted = np.empty(codes.size), np.empty(codes.size)
     for train, test in rows.folds:
         q = most_likely_prevalence(probabilities[train][codes[train] == 1], fitted.priors)
@@ -253,22 +253,17 @@ def _class_log_ratios(ratio: LabelRatio, rows: DomainRows) -> tuple[np.ndarray, 
     return implied, tilted
 
 
-def _log_losses(log_ratio: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the log loss of distinguishing the samples, row by row."""
-    return row_log_losses(log_ratio + log_prior_odds(codes), codes)
-
-
 def _score_test(other: np.ndarray, implied: np.ndarray, codes: np.ndarray) -> float:
     """Return the score statistic of a mixture of the implied log ratio with another one."""
     probability = expit(implied + log_prior_odds(codes))
     difference = other - implied
     difference -= np.average(difference, weights=probability * (1 - probability))
     scores = (codes - probability) * difference
-    size = float(np.sqrt(scores @ scores))
+    size = float(np.linalg.norm(scores))
     return float(scores.sum()) / size if size else 0.0
 
 
 def _in_errors(differences: np.ndarray) -> float:
     """Return the mean of differences in standard errors."""
-    sd = float(differences.std())
-    return float(differences.mean()) / sd * math.sqrt(differences.size) if sd else 0.0
+    error = float(differences.std()) / np.sqrt(differences.size)
+    return float(differences.mean()) / error if error else 0.0

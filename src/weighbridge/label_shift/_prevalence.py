@@ -69,12 +69,8 @@ def estimate_prevalence(
     return _by_moments(probabilities, method)
 
 
-def most_likely_prevalence(
-    probabilities: np.ndarray, priors: np.ndarray, *, ordered: bool = False
-) -> np.ndarray:
+def most_likely_prevalence(probabilities: np.ndarray, priors: np.ndarray) -> np.ndarray:
     """Return the q that maximises ``mean log sum_c (q_c / p_c) P(c | x)``."""
-    if ordered:
-        return _smoothed_em(probabilities, priors)
     # With the sum of q added to the loss, its minimum over q >= 0 lies on the simplex.
     ratios, q = probabilities / priors, priors.copy()
     for _ in range(MAX_NEWTON_STEPS):
@@ -130,7 +126,7 @@ def _by_likelihood(probabilities: ClassProbabilities, ordered: bool) -> Prevalen
     (n, k), m = probabilities.source.shape, probabilities.targets.shape[1]
     # Stack the predictions of all fold models. Averaging them would make them less sharp.
     targets = probabilities.targets.reshape(-1, k)
-    q = most_likely_prevalence(targets, priors, ordered=ordered)
+    q = (_smoothed_em if ordered else most_likely_prevalence)(targets, priors)
     inner = (m * q + ADDED_ROWS) / (m + ADDED_ROWS * k)
     weights, truth = inner / priors, np.eye(k)[codes]
     posterior = reweighted_posterior(targets, weights)

@@ -42,7 +42,7 @@ _EncodedModel = tuple[BaseEstimator, Callable[[Any], Any]]
 
 
 class ClassProbabilities:
-    """Cross-fitted class probabilities at the source, and the mean of the fold models elsewhere.
+    """Cross-fitted class probabilities of both samples.
 
     `source` has those of each source row by the model that did not see it. `targets` has those of
     the target rows by each of the fold models, and `target` by one of them for each row.
@@ -58,11 +58,11 @@ class ClassProbabilities:
         random_state: int | np.random.RandomState | None,
     ):
         check_count("cv", cv, 2)
-        X = X.tocsr() if sp.issparse(X) else X
         stacked, domain = stacked_table(X, X_target)
         rng = check_random_state(random_state)
         rows = _drawn(stacked, codes, rng)
         seed = int(rng.randint(2**31 - 1))
+        X = X.tocsr() if sp.issparse(X) else X
         self.example, self.codes = take_rows(X, slice(0, 2)), codes
         self.priors = np.bincount(codes) / codes.size
         # Each row of a large sample that was not drawn gets one fold, and each target row.
@@ -127,7 +127,8 @@ class Calibration:
 
     def __init__(self, probabilities: np.ndarray, codes: np.ndarray):
         self.floor = 1 / (2 * codes.size)
-        log_p, truth = self._floored(probabilities), np.eye(probabilities.shape[1])[codes]
+        log_p = np.log(np.maximum(probabilities, self.floor))
+        truth = np.eye(probabilities.shape[1])[codes]
 
         def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
             biases = np.append(0.0, parameters[1:])
@@ -137,17 +138,14 @@ class Calibration:
             slopes = np.append(np.sum(residuals * log_p), residuals.sum(axis=0)[1:])
             return float(value / codes.size), (slopes + penalty) / codes.size
 
-        start = np.append(1.0, np.zeros(probabilities.shape[1] - 1))
+        start = np.eye(probabilities.shape[1])[0]
         self.slope, *biases = minimize(loss, start, jac=True, method="BFGS").x
         self.bias = np.append(0.0, biases)
 
-    def _floored(self, probabilities: np.ndarray) -> np.ndarray:
-        return np.log(np.maximum(probabilities, self.floor))
-
     def apply(self, probabilities: np.ndarray) -> np.ndarray:
         """Return calibrated probabilities."""
-        scores = self.slope * self._floored(probabilities) + self.bias
-        return np.asarray(softmax(scores, axis=-1))
+        log_p = np.log(np.maximum(probabilities, self.floor))
+        return np.asarray(softmax(self.slope * log_p + self.bias, axis=-1))
 
 
 def _unchanged(table: Any) -> Any:
@@ -156,7 +154,7 @@ def _unchanged(table: Any) -> Any:
 
 def _with_values(table: Any) -> Any:
     """Return the table with 0 in columns without any value, in which trees find no bins."""
-    if sp.issparse(table) or not isinstance(table, np.ndarray) or table.dtype.kind != "f":
+    if not isinstance(table, np.ndarray) or table.dtype.kind != "f":
         return table
     return np.where(np.isnan(table).all(axis=0), 0.0, table)
 
@@ -205,10 +203,7 @@ def _mixing_shares(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def _drawn(stacked: Any, codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Draw rows in random order that represent a sample, with at least two of each class.
-
-    The draw depends on the content of the rows, and not on the order in which they come.
-    """
+    """Draw rows in random order, at least two of each class, whatever the order they come in."""
     by_class = np.argsort(codes, kind="stable")
     order = rng.permutation(by_class[canonical_order(take_rows(stacked, by_class))])
     drawn = codes[order]

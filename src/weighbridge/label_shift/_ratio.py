@@ -36,20 +36,12 @@ def coded_classes(y: ArrayLike, n_source: int) -> tuple[np.ndarray, np.ndarray]:
     if len(types) > 1:
         raise ValueError(f"Got y with labels of several types ({', '.join(sorted(types))}).")
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if labels.size < 2:
+    if labels.size < 2 or counts.min() < 2 or y.size < 4 * labels.size:
+        rarest = labels.tolist()[int(np.argmin(counts))]
         raise ValueError(
-            f"Got y with one class only ({y.tolist()[0]!r}); a check needs two or more."
-        )
-    if counts.min() < 2:
-        rare = labels.tolist()[int(np.argmin(counts))]
-        raise ValueError(
-            f"Got y with class {rare!r} in 1 row only; each class needs 2 rows or more, to be held "
-            "out once. Merge rare classes, or leave them out."
-        )
-    if 4 * labels.size > y.size:
-        raise ValueError(
-            f"Got y with {labels.size} classes in {y.size} rows; there should be 4 rows or more "
-            "per class. Merge rare classes."
+            f"Got y with {labels.size} classes in {y.size} rows, the rarest ({rarest!r}) in "
+            f"{counts.min()}; there should be two classes or more, each in 2 rows or more, and 4 "
+            "rows per class. Merge rare classes, or leave them out."
         )
     return labels, codes
 
@@ -57,10 +49,8 @@ def coded_classes(y: ArrayLike, n_source: int) -> tuple[np.ndarray, np.ndarray]:
 def binned_labels(labels: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the bin of each number, and the medians of the bins."""
     edges = np.unique(np.quantile(labels, np.arange(1, n_bins) / n_bins))
-    codes = np.searchsorted(edges, labels, side="left")
-    codes = np.unique(codes, return_inverse=True)[1]
-    medians = [float(np.median(labels[codes == code])) for code in range(int(codes.max()) + 1)]
-    return codes, np.array(medians)
+    bins, codes = np.unique(np.searchsorted(edges, labels), return_inverse=True)
+    return codes, np.array([np.median(labels[codes == code]) for code in range(bins.size)])
 
 
 class LabelRatio(BaseEstimator):
@@ -134,12 +124,10 @@ class LabelRatio(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-            Source rows.
+        X, X_target : array-like, sparse matrix or data frame
+            Source rows and target rows, of the same type.
         y : array-like of shape (n_source,)
-            Their classes, or numbers; see `bins`.
-        X_target : same type as `X`, of shape (n_target, n_features)
-            Target rows.
+            Classes of the source rows, or numbers; see `bins`.
 
         Returns
         -------
@@ -161,15 +149,10 @@ class LabelRatio(BaseEstimator):
         probabilities = ClassProbabilities(X, codes, X_target, *models)
         estimate = estimate_prevalence(probabilities, self.method, ordered=medians is not None)
         priors, names = probabilities.priors, classes if medians is None else medians
-        low, high = estimate.interval(confidence)
+        columns = priors, estimate.target, *estimate.interval(confidence)
+        source, target, low, high = (tuple(column.tolist()) for column in columns)
         self.frequencies_ = ClassFrequencies(
-            classes=tuple(names.tolist()),
-            source=tuple(priors.tolist()),
-            target=tuple(estimate.target.tolist()),
-            low=tuple(low.tolist()),
-            high=tuple(high.tolist()),
-            confidence=confidence,
-            method=self.method,
+            tuple(names.tolist()), source, target, low, high, confidence, self.method
         )
         self.classes_, self.bin_medians_ = classes, medians
         self.probabilities_, self.estimate_ = probabilities, estimate
@@ -191,14 +174,13 @@ class LabelRatio(BaseEstimator):
             unit = np.eye(medians.size)
             return np.column_stack([np.interp(numbers, medians, row) for row in unit])
         codes = {label: code for code, label in enumerate(self.classes_.tolist())}
-        indices = np.array([codes.get(label, -1) for label in labels.tolist()], dtype=int)
-        if (indices < 0).any():
+        unknown = [label for label in labels.tolist() if label not in codes]
+        if unknown:
             raise ValueError(
-                f"Got label {labels[indices < 0].tolist()[0]!r}, which no training row had "
-                f"(theirs are {self.classes_[:5].tolist()}); its frequency there is 0, and no "
-                "weight can make up for it."
+                f"Got label {unknown[0]!r}, which no training row had (theirs are "
+                f"{list(codes)[:5]}); its frequency there is 0, and no weight can make up for it."
             )
-        return np.eye(self.classes_.size)[indices]
+        return np.eye(len(codes))[[codes[label] for label in labels.tolist()]]
 
     def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Return the log ratio ``log sum_c (q_c / p_c) P(c | x)`` of any rows."""

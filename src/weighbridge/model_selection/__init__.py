@@ -18,16 +18,19 @@ from weighbridge.model_selection._information_criterion import (
     information_criterion,
 )
 from weighbridge.model_selection._leave_one_out import DefaultCriterion, LeaveOneOut
-from weighbridge.model_selection._linear_models import closed_form, fixed_steps, has_closed_form
+from weighbridge.model_selection._linear_models import (
+    fixed_steps,
+    has_closed_form,
+    is_linear_model,
+)
 from weighbridge.model_selection._losses import ROW_LOSSES, RowLoss, default_scoring, respond
-from weighbridge.model_selection._objective import Criterion, WeightingObjective
-from weighbridge.model_selection._points import Bounds, Point, canonical, few_points, named_points
+from weighbridge.model_selection._objective import Criterion
+from weighbridge.model_selection._points import Bounds, Point, few_points, named_points
 from weighbridge.model_selection._result import Evaluation, Scores, SearchResult
 from weighbridge.model_selection._rows import SourceRows, Tempered, source_rows, table_rows
 from weighbridge.model_selection._search import (
     AllFailedError,
     GridSearch,
-    Objective,
     Search,
     evaluate_points,
 )

@@ -134,7 +134,12 @@ class BayesianSearch(Search):
             )
         if not 0 <= one_number(self.tol, "tol") < np.inf:
             raise ValueError(f"Got tol={self.tol!r}, but expected a number of at least 0.")
-        log_ratio = _check_log_ratio(objective.log_ratio)
+        log_ratio = np.asarray(objective.log_ratio, dtype=float)
+        if log_ratio.ndim != 1 or not -np.inf < log_ratio.max(initial=-np.inf) < np.inf:
+            raise ValueError(
+                f"Got log ratios of shape {log_ratio.shape} from the objective, but needed one "
+                "number below +inf for each of one or more rows, not all of them -inf and none NaN."
+            )
         chart = Chart(bounds, None if self.coordinates == "plain" else log_ratio)
         first = chart.pool[: max(1, len(named_points(bounds)))][: self.n_evaluations]
         budget = min(int(self.n_evaluations), len(chart.pool))
@@ -175,7 +180,7 @@ class BayesianSearch(Search):
 
 
 def _noise(result: SearchResult) -> float:
-    """Return the standard error of the difference between the two best; 0 if it is unknown."""
+    """Return the standard error of the difference between the two best, 0 if it is unknown."""
     first, second = np.argsort(result.values)[:2].tolist()
     return float(np.nan_to_num(result.difference(second, first).standard_error))
 
@@ -193,16 +198,6 @@ def _fit_process(places: np.ndarray, values: np.ndarray) -> GaussianProcessRegre
             signal, alpha=noise.noise_level, optimizer=None, normalize_y=True
         )
         return noiseless.fit(places, values)
-
-
-def _check_log_ratio(log_ratio: ArrayLike) -> np.ndarray:
-    s = np.asarray(log_ratio, dtype=float)
-    if s.ndim != 1 or s.size == 0 or np.isnan(s).any() or s.max() in (-np.inf, np.inf):
-        raise ValueError(
-            f"Got log ratios of shape {s.shape} from the objective, but needed one number below "
-            "+inf for each of one or more rows, not all of them -inf and none NaN."
-        )
-    return s
 
 
 class Chart:

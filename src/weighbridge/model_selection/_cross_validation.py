@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from multiprocessing import parent_process
 from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import parallel_config
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
@@ -36,7 +33,8 @@ from weighbridge.model_selection._rows import SourceRows, table_rows
 # Tables of all folds are kept up to this many numbers (480 MB); beyond, each is made anew.
 MAX_KEPT_NUMBERS = 60_000_000
 
-Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
+# Numbers of the training rows and of the held-out rows.
+Split: TypeAlias = tuple[np.ndarray, ...]
 Scorer: TypeAlias = Callable[..., float]
 
 
@@ -59,9 +57,10 @@ class FoldObjective(WeightingObjective):
         estimator: BaseEstimator,
         rows: SourceRows,
         splits: list[Split],
-        scoring: str | Scorer,
+        scoring: str | Scorer | None,
         n_jobs: int | None,
     ) -> None:
+        scoring = default_scoring(estimator) if scoring is None else scoring
         loss = row_loss(scoring, estimator)
         self.splits, self.n_jobs = splits, n_jobs
         self._metric: RowLoss | Scorer = loss or get_scorer(scoring)
@@ -69,7 +68,7 @@ class FoldObjective(WeightingObjective):
         # A metric of whole samples may look at the pipeline, or at the original columns.
         steps = fixed_steps(estimator) if loss is not None else None
         *self._transformers, self._last = steps or [estimator]
-        self._transformed: dict[int, Fold | str] = {}
+        self._transformed: dict[int, Fold] = {}
         held_out = [test for _, test in splits]
         if loss is None:
             unit_weights = np.array([rows.unit_weights[test].sum() for test in held_out])
@@ -99,29 +98,25 @@ class FoldObjective(WeightingObjective):
     def _unit_losses(self, losses: Sequence[np.ndarray]) -> Outcome:
         """Average the losses of each unit, in the order of the rows."""
         units = np.bincount(self._unit, np.concatenate(losses)) / self._counts
-        n_bad = int((~np.isfinite(units)).sum())
-        if not n_bad:
-            return np.asarray(units)
-        kind = "rows" if isinstance(self._metric, RowLoss) else "folds"
-        return f"ValueError: the loss of {n_bad} of {units.size} held-out {kind} is not finite"
+        n_bad = np.count_nonzero(~np.isfinite(units))
+        if n_bad:
+            return f"ValueError: {n_bad} of {units.size} held-out losses are NaN or infinite"
+        return np.asarray(units)
 
     def _fold(self, number: int) -> Fold | str:
         """Return a fold after its transformers, which are fitted once; or their error."""
         if number in self._transformed:
             return self._transformed[number]
         rows, (train, test) = self.rows, self.splits[number]
-        fold: Fold | str
         try:
             X, X_held_out = self._tables(train, test)
         except Exception as error:  # noqa: BLE001 - transformers raise any exception
-            fold, size = f"{type(error).__name__}: {error}", 0
-        else:
-            size = int(np.prod(getattr(X, "shape", (0,))))
-            counts = rows.fit_weights(np.ones(rows.y.size))[train]
-            labels = rows.codes if isinstance(self._metric, RowLoss) else rows.y
-            held_out = X_held_out, labels[test], rows.unit_weights[test]
-            fold = Fold(X, rows.y[train], counts, *held_out)
-        if self._transformers and size * len(self.splits) <= MAX_KEPT_NUMBERS:
+            return f"{type(error).__name__}: {error}"
+        counts = rows.fit_weights(np.ones(rows.y.size))[train]
+        labels = rows.codes if isinstance(self._metric, RowLoss) else rows.y
+        held_out = X_held_out, labels[test], rows.unit_weights[test]
+        fold = Fold(X, rows.y[train], counts, *held_out)
+        if self._transformers and np.prod(X.shape) * len(self.splits) <= MAX_KEPT_NUMBERS:
             self._transformed[number] = fold
         return fold
 
@@ -178,25 +173,7 @@ def _fit_fold(
     return fit_with_weights(clone(estimator), X, y, total), X_held_out
 
 
-class FoldCriterion(Criterion):
-    """Abstract: losses of held-out rows. Subclasses split the rows."""
-
-    scoring: str | Scorer | None
-    random_state: Seed
-
-    @abstractmethod
-    def _splits(self, estimator: BaseEstimator, rows: SourceRows, seed: Seed) -> list[Split]:
-        """Split the rows; the same for all candidates."""
-
-    def _objective(
-        self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
-    ) -> FoldObjective:
-        scoring = default_scoring(estimator) if self.scoring is None else self.scoring
-        seed = seed if self.random_state is None else self.random_state
-        return FoldObjective(estimator, rows, self._splits(estimator, rows, seed), scoring, n_jobs)
-
-
-class CrossValidation(FoldCriterion):
+class CrossValidation(Criterion):
     """Importance-weighted cross-validation (Sugiyama et al. 2007).
 
     The model of each fold is fitted with the candidate's weights on the other folds. Its losses on
@@ -247,26 +224,29 @@ class CrossValidation(FoldCriterion):
         self.validation = validation
         self.random_state = random_state
 
-    def _splits(self, estimator: BaseEstimator, rows: SourceRows, seed: Seed) -> list[Split]:
+    def _objective(
+        self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
+    ) -> FoldObjective:
         cv, has_classes = self.cv, is_classifier(estimator)
         if isinstance(cv, Integral):
             kind = StratifiedKFold if has_classes else KFold
+            seed = seed if self.random_state is None else self.random_state
             cv = kind(int(cv), shuffle=True, random_state=seed)
         splitter = check_cv(cv, rows.y, classifier=has_classes)
         with warnings.catch_warnings():
             # Folds without a class of few rows give it probability 0.
             warnings.filterwarnings("ignore", message="The least populated class", module="sklearn")
-            splits = list(splitter.split(rows.X, rows.y))
-        if cv is None or hasattr(cv, "split") or rows.numbers is None:
-            return [(np.asarray(train), np.asarray(test)) for train, test in splits]
-        # Given splits have the row numbers of the caller's table.
-        is_in = partial(np.isin, rows.numbers)
-        return [
-            (np.flatnonzero(is_in(train)), np.flatnonzero(is_in(test))) for train, test in splits
-        ]
+            splits = [tuple(map(np.asarray, split)) for split in splitter.split(rows.X, rows.y)]
+        if rows.numbers is not None and cv is not None and not hasattr(cv, "split"):
+            # Given splits have the row numbers of the caller's table.
+            splits = [
+                tuple(np.flatnonzero(np.isin(rows.numbers, side)) for side in split)
+                for split in splits
+            ]
+        return FoldObjective(estimator, rows, splits, self.scoring, n_jobs)
 
 
-class HoldOut(FoldCriterion):
+class HoldOut(Criterion):
     """Importance-weighted loss on held-out source rows: the paper's ``L(h; lam, alpha)``.
 
     Cheaper than `CrossValidation`, with a much larger variance: on 1,000 rows of the paper's toy
@@ -304,10 +284,14 @@ class HoldOut(FoldCriterion):
         self.validation = validation
         self.random_state = random_state
 
-    def _splits(self, estimator: BaseEstimator, rows: SourceRows, seed: Seed) -> list[Split]:
+    def _objective(
+        self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
+    ) -> FoldObjective:
         _, counts = np.unique(rows.y, return_counts=True)
-        stratify = rows.y if is_classifier(estimator) and counts.min() > 1 else None
         train, test = train_test_split(
-            np.arange(rows.y.size), test_size=self.test_size, random_state=seed, stratify=stratify
+            np.arange(rows.y.size),
+            test_size=self.test_size,
+            random_state=seed if self.random_state is None else self.random_state,
+            stratify=rows.y if is_classifier(estimator) and counts.min() > 1 else None,
         )
-        return [(train, test)]
+        return FoldObjective(estimator, rows, [(train, test)], self.scoring, n_jobs)

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 
 from weighbridge._findings import users_line
 from weighbridge.exceptions import WeightWarning
-from weighbridge.model_selection._linear_fit import ROUNDING, Derivatives, scaled_eigen
-from weighbridge.model_selection._linear_models import closed_form, fixed_steps, linear_fit
+from weighbridge.model_selection._linear_fit import NORMAL, ROUNDING, scaled_eigen
+from weighbridge.model_selection._linear_models import linear_fit
 from weighbridge.model_selection._objective import ClosedForm, Criterion, Seed
 from weighbridge.model_selection._result import Scores
 from weighbridge.model_selection._rows import SourceRows
@@ -102,7 +102,7 @@ def information_criterion(
         _check(hessians=(matrices, n, size, size))
         summed = np.tensordot(weights, matrices, axes=1)
     _check(hessians=(summed, size, size))
-    return _information((losses, gradients, summed), P, ratio, weights)
+    return _information(losses, gradients, summed, P, ratio, weights)
 
 
 def _check(**arrays: tuple[Any, ...]) -> None:
@@ -116,10 +116,14 @@ def _check(**arrays: tuple[Any, ...]) -> None:
 
 
 def _information(
-    derivatives: Derivatives, penalty: np.ndarray, ratio: np.ndarray, weights: np.ndarray
+    losses: np.ndarray,
+    gradients: np.ndarray,
+    hessian: np.ndarray,
+    penalty: np.ndarray,
+    ratio: np.ndarray,
+    weights: np.ndarray,
 ) -> Scores:
     """Return ``r l`` and ``r w g' H^-1 g`` of each row, divided by r."""
-    losses, gradients, hessian = derivatives
     scale, values, vectors = scaled_eigen(hessian + penalty)
     along, is_flat = gradients * scale @ vectors, values == 0
     size = np.sqrt(ratio * weights) @ np.abs(along)
@@ -153,11 +157,10 @@ class InformationCriterion(Criterion):
 
     Notes
     -----
-    Takes LinearRegression and Ridge (normal, the variance a parameter), LogisticRegression without
-    an l1 penalty, PoissonRegressor, GammaRegressor and TweedieRegressor (half the unit deviance
-    that they minimise, no dispersion), HuberRegressor (its loss, the scale a parameter), and
-    pipelines that end in one of them after transformers that ignore the labels. Each fit is the
-    minimum itself, whatever the tolerance. Other losses: `information_criterion`.
+    Takes the models of `LeaveOneOut`: LinearRegression and Ridge (normal, the variance a
+    parameter), LogisticRegression with two classes, PoissonRegressor, and pipelines that end in
+    one. Each fit is the minimum itself, whatever the tolerance of the estimator. For all other
+    models and losses, use `information_criterion`.
 
     The losses are averaged with the ratio, scaled to mean 1 on the rows. A `WeightWarning` is
     raised if the criterion may be too low by 5 % or more: if the products of ratio and gradient at
@@ -181,14 +184,6 @@ class InformationCriterion(Criterion):
     def _objective(
         self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
     ) -> InformationObjective:
-        # liblinear, and versions of scikit-learn before 1.8, may fit one class after another.
-        steps = fixed_steps(estimator) or [None]
-        ways = {getattr(steps[-1], name, "") for name in ("multi_class", "solver")}
-        if rows.classes is not None and rows.classes.size > 2 and ways & {"ovr", "liblinear"}:
-            raise TypeError(
-                f"Got {estimator!r}, which fits one class against the rest. The information "
-                "criterion of more than two classes needs another solver."
-            )
         objective = InformationObjective(estimator, rows)
         objective.warn_if_too_low()
         return objective
@@ -201,18 +196,9 @@ class InformationObjective(ClosedForm):
         super().__init__(rows, rows.unit_weights)
         self._fit = linear_fit(estimator, rows.X, rows.codes)
         # The variance of a normal model is the last parameter.
-        self._is_normal = self._fit.likelihood.is_quadratic
+        self._is_normal = self._fit.likelihood == NORMAL
         self.n_parameters = self._fit.start.size + self._is_normal
-        unweighted = rows.fit_weights(np.ones(rows.y.size))
-        losses = self._fit.derivatives(self._fit.start, unweighted)[0]
-        if not (closed_form(estimator) or rows.codes.any()) or not np.isfinite(losses).all():
-            raise ValueError(
-                f"Got labels from {rows.y.min():g} to {rows.y.max():g}, for which {estimator} has "
-                "no finite loss. Deviances need labels of 0 or more (one of them above, all from "
-                "power 2 on) and, with an identity link, an intercept; Huber's loss residuals "
-                "other than 0."
-            )
-        self._fit.start = self._fit.solve(unweighted)[0]
+        self._fit.start = self._fit.solve(rows.fit_weights(np.ones(rows.y.size)))[0]
 
     def losses(self, weights: np.ndarray) -> np.ndarray:
         """Return the losses, which include the penalties."""
@@ -221,30 +207,15 @@ class InformationObjective(ClosedForm):
     @np.errstate(divide="ignore", invalid="ignore")
     def scores(self, weights: np.ndarray) -> Scores:
         """Fit with `weights`, and score the fit."""
-        theta, penalty = self._fit.solve(weights)[0], self._fit.penalty(weights)
+        theta, hessian = self._fit.solve(weights)
+        losses, slope, _ = self._fit.terms(theta)
+        gradients, penalty = slope[:, None] * self._fit.features, self._fit.penalty(weights)
+        hessian -= np.diag(penalty)
         if self._is_normal:
-            return self._normal_scores(theta, penalty, weights)
-        derivatives = self._fit.derivatives(theta, weights)
-        return _information(derivatives, np.diag(penalty), self.unit_weights, weights)
-
-    def _normal_scores(self, theta: np.ndarray, penalty: np.ndarray, weights: np.ndarray) -> Scores:
-        """Score a normal model by ``(e^2 / v + log(2 pi v)) / 2``, its variance v a parameter."""
-        (features,), total = self._fit.tables, weights.sum()
-        error = self._fit.predictors(theta)[:, 0] - self._fit.likelihood.y
-        v = weights @ error**2 / total
-        if not v > 0:
-            raise ValueError(
-                "the fit leaves no residuals under these weights, and variance 0 has no likelihood"
-            )
-        ratio = error**2 / v
-        losses = (ratio + np.log(2 * np.pi * v)) / 2
-        gradients = np.column_stack([features * (error / v)[:, None], (1 - ratio) / (2 * v)])
-        hessian = np.zeros((theta.size + 1, theta.size + 1))
-        hessian[:-1, :-1] = (features.T * (weights / v)) @ features
-        hessian[-1, :-1] = hessian[:-1, -1] = -(weights * error) @ features / v**2
-        hessian[-1, -1] = weights @ (2 * ratio - 1) / (2 * v**2)
-        P = np.diag(np.append(penalty / v, 0.0))
-        return _information((losses, gradients, hessian), P, self.unit_weights, weights)
+            losses, gradients, hessian, v = _with_variance(slope, gradients, hessian, weights)
+            penalty = np.append(penalty / v, 0.0)
+        P = np.diag(penalty)
+        return _information(losses, gradients, hessian, P, self.unit_weights, weights)
 
     def warn_if_too_low(self) -> None:
         """Warn if the criterion may be too low by 5 % or more."""
@@ -265,3 +236,23 @@ class InformationObjective(ClosedForm):
                 WeightWarning,
                 stacklevel=users_line(),
             )
+
+
+def _with_variance(
+    error: np.ndarray, gradients: np.ndarray, hessian: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return the normal loss ``(e^2 / v + log(2 pi v)) / 2`` and its derivatives, and v.
+
+    The gradients and the Hessian of ``e^2 / 2`` are given. The variance v becomes a parameter.
+    """
+    v = float(weights @ error**2 / weights.sum())
+    if not v > 0:
+        raise ValueError(
+            "the fit leaves no residuals under these weights, and variance 0 has no likelihood"
+        )
+    ratio = error**2 / v
+    losses = (ratio + np.log(2 * np.pi * v)) / 2
+    mixed = -(weights @ gradients)[:, None] / v**2
+    corner = weights @ (2 * ratio - 1) / (2 * v**2)
+    hessian = np.block([[hessian / v, mixed], [mixed.T, corner]])
+    return losses, np.column_stack([gradients / v, (1 - ratio) / (2 * v)]), hessian, v

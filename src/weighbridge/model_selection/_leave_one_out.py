@@ -8,23 +8,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from weighbridge.model_selection._cross_validation import CrossValidation
-from weighbridge.model_selection._linear_fit import LinearFit, pseudo_inverse
-from weighbridge.model_selection._linear_models import (
-    PIPELINES,
-    closed_form,
-    has_closed_form,
-    linear_fit,
-)
+from weighbridge.model_selection._linear_fit import LOGISTIC, LinearFit, pseudo_inverse
+from weighbridge.model_selection._linear_models import has_closed_form, linear_fit
 from weighbridge.model_selection._losses import ROW_LOSSES, RowLoss, default_scoring, row_loss
 from weighbridge.model_selection._objective import ClosedForm, Criterion, Seed, WeightingObjective
 from weighbridge.model_selection._rows import SourceRows
 
 # A row determines its own prediction if its weighted leverage is within this of 1.
 _MIN_REST = 1e-9
-_TAKEN = (
-    "LinearRegression, Ridge, LogisticRegression with two classes and without an l1 penalty, "
-    "PoissonRegressor"
-)
 # With more columns, folds and a few candidates take less time than a closed form.
 MAX_COLUMNS = 100
 
@@ -49,7 +40,7 @@ class LeaveOneOut(Criterion):
     -----
     Takes LinearRegression, Ridge, LogisticRegression with two classes and no l1 penalty,
     PoissonRegressor, and pipelines that end in one of them after scalers, encoders and other
-    transformers that ignore the labels; these are fitted once, on all rows.
+    transformers that ignore the labels. These are fitted once, on all rows.
     A row is left out as a whole, whatever its ``sample_weight``. One that alone determines its
     prediction (the only row of a category, without a penalty) has no held-out loss, no score.
 
@@ -89,13 +80,6 @@ class LeaveOneOut(Criterion):
                 f"Got scoring={scoring!r}, which is not a mean over rows for this kind of "
                 f"estimator; leave-one-out takes one of {known}. Use "
                 "CrossValidation(scoring=...) for any other."
-            )
-        if closed_form(estimator) is None:
-            raise TypeError(f"Got {estimator!r}, but leave-one-out takes {_TAKEN}, {PIPELINES}.")
-        if rows.classes is not None and rows.classes.size > 2:
-            raise ValueError(
-                f"Got {rows.classes.size} classes; leave-one-out of LogisticRegression takes two. "
-                "Use CrossValidation() for more."
             )
         fit = linear_fit(estimator, rows.X, rows.codes)
         if fit.start.size > self._max_columns:
@@ -140,8 +124,8 @@ class LeaveOneOutObjective(ClosedForm):
         """Return the losses of the rows by the fits without them."""
         eta = self._predictors(weights)[self._scored]
         likelihood, codes = self._fit.likelihood, self.rows.codes[self._scored]
-        if self._loss.scoring == likelihood.scoring == "neg_log_loss":
-            losses = np.logaddexp(0.0, eta) - codes * eta  # more digits than from probabilities
+        if likelihood == LOGISTIC and self._loss.scoring == likelihood.scoring:
+            losses = likelihood.terms(codes, eta)[0]  # more digits than from probabilities
         else:
             losses = self._loss.loss(codes, likelihood.response(eta))
         if not np.isfinite(losses).all():
@@ -158,12 +142,11 @@ class LeaveOneOutObjective(ClosedForm):
         This is ``eta + q w l' / (1 - q w l'')`` with ``q = x' H^-1 x`` (mathematics, section 3).
         It is NaN if the row determines its own prediction.
         """
-        (features,) = self._fit.tables
+        features = self._fit.features
         theta, hessian = self._fit.solve(weights)
-        eta = self._fit.predictors(theta)
-        _, slope, curvature = self._fit.likelihood.terms(eta)
+        _, slope, curvature = self._fit.terms(theta)
         spread = features @ pseudo_inverse(hessian)
         influence = np.einsum("ij,ij->i", spread, features) * weights
-        rest = 1 - influence * curvature[:, 0, 0]
+        rest = 1 - influence * curvature
         rest[rest < _MIN_REST] = np.nan
-        return np.asarray(eta[:, 0] + influence * slope[:, 0] / rest)
+        return np.asarray(features @ theta + influence * slope / rest)

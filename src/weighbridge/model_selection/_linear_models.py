@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,30 +16,23 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from weighbridge.model_selection._linear_fit import (
+    LOGISTIC,
+    NORMAL,
+    POISSON,
     Likelihood,
     LinearFit,
-    huber,
-    logistic,
-    normal,
-    poisson,
-    tweedie,
 )
-
-Family: TypeAlias = Callable[[np.ndarray], Likelihood]
 
 # Their output depends on neither labels nor weights.
 _SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "KBinsDiscretizer")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder", "PolynomialFeatures", "SplineTransformer")
 _FIXED = (PCA, SimpleImputer, *(getattr(preprocessing, name) for name in _SCALERS + _ENCODERS))
-PIPELINES = (
-    "or a pipeline that ends in one after scalers, encoders and other transformers that ignore the "
-    "labels"
-)
 _TAKEN = (
-    "LinearRegression, Ridge, LogisticRegression without an l1 penalty (of more than two classes "
-    "not by liblinear or one against the rest), PoissonRegressor, GammaRegressor, "
-    f"TweedieRegressor, HuberRegressor, {PIPELINES}"
+    "LinearRegression, Ridge, LogisticRegression without an l1 penalty or class weights, "
+    "PoissonRegressor, or a pipeline that ends in one after scalers, encoders and other "
+    "transformers that ignore the labels"
 )
+_OTHERWISE = "Use CrossValidation() for any other."
 # From this number of rows on, folds and a few candidates take less time than a closed form.
 MAX_ROWS = 20_000
 # A sparse table with more columns is not made dense.
@@ -73,27 +64,20 @@ def _is_fixed(step: BaseEstimator) -> bool:
     return all(isinstance(member, str) or _is_fixed(member) for member in members)
 
 
-def _read(estimator: BaseEstimator) -> tuple[Family, float, bool]:
+def _read(estimator: BaseEstimator) -> tuple[Likelihood, float, bool] | None:
     """Return likelihood, strength of the penalty, and whether losses are averaged before it."""
     model: Any = (fixed_steps(estimator) or [None])[-1]
     kind = type(model)
     if kind is linear_model.LinearRegression and not model.positive:
-        return normal, 0.0, False
+        return NORMAL, 0.0, False
     if kind is linear_model.Ridge and not model.positive and np.ndim(model.alpha) == 0:
-        return normal, float(model.alpha), False
+        return NORMAL, float(model.alpha), False
     if kind is linear_model.LogisticRegression and _has_plain_penalty(model):
         has_penalty = getattr(model, "penalty", "l2") is not None and np.isfinite(model.C)
-        return logistic, 1 / float(model.C) if has_penalty else 0.0, False
+        return LOGISTIC, 1 / float(model.C) if has_penalty else 0.0, False
     if kind is linear_model.PoissonRegressor:
-        return poisson, float(model.alpha), True
-    if kind in (linear_model.GammaRegressor, linear_model.TweedieRegressor):
-        power, link = float(getattr(model, "power", 2)), getattr(model, "link", "log")
-        has_log_link = link == "log" or (link == "auto" and power > 0)
-        family = partial(tweedie, power=power, has_log_link=has_log_link)
-        return family, float(model.alpha), True
-    if kind is linear_model.HuberRegressor:  # whose penalty scikit-learn does not halve
-        return partial(huber, epsilon=float(model.epsilon)), 2 * float(model.alpha), False
-    raise TypeError(f"Got {estimator!r}, but a linear model with a smooth loss is one of {_TAKEN}.")
+        return POISSON, float(model.alpha), True
+    return None
 
 
 def _has_plain_penalty(model: linear_model.LogisticRegression) -> bool:
@@ -107,9 +91,34 @@ def _has_plain_penalty(model: linear_model.LogisticRegression) -> bool:
     )
 
 
+def is_linear_model(estimator: BaseEstimator) -> bool:
+    """Return True for the models of `linear_fit`."""
+    return _read(estimator) is not None
+
+
+def has_closed_form(estimator: BaseEstimator, y: ArrayLike) -> bool:
+    """Return True if leave-one-out costs less than folds and a few candidates."""
+    model, labels = _read(estimator), np.asarray(y)
+    if model is None or len(labels) >= MAX_ROWS:
+        return False
+    return model[0] != LOGISTIC or np.unique(labels).size == 2
+
+
 def linear_fit(estimator: BaseEstimator, X: Any, codes: np.ndarray) -> LinearFit:
     """Apply the fixed steps, then scale the columns, and centre them if there is an intercept."""
-    family, strength, is_mean = _read(estimator)
+    model = _read(estimator)
+    if model is None:
+        raise TypeError(f"Got {estimator!r}, but this criterion takes {_TAKEN}. {_OTHERWISE}")
+    likelihood, strength, is_mean = model
+    if likelihood == LOGISTIC and codes.max() > 1:
+        raise ValueError(
+            f"Got {codes.max() + 1} classes, but this criterion takes LogisticRegression with two. "
+            + _OTHERWISE
+        )
+    if likelihood == POISSON and (codes < 0).any():
+        raise ValueError(
+            f"Got a negative label ({codes.min():g}). PoissonRegressor needs labels of 0 or more."
+        )
     *transformers, last = fixed_steps(estimator) or []
     for step in transformers:
         X = clone(step).fit_transform(X)
@@ -120,11 +129,12 @@ def linear_fit(estimator: BaseEstimator, X: Any, codes: np.ndarray) -> LinearFit
     scale[~(scale > 1e-14 * size)] = 1.0
     penalty = strength / scale**2
     if last.fit_intercept:
-        features = features - features.mean(axis=0)
-    features = features / scale
-    if last.fit_intercept:
-        features, penalty = np.column_stack([features, np.ones(len(features))]), [*penalty, 0.0]
-    return LinearFit(family(codes.astype(float)), features, penalty, is_mean=is_mean)
+        centred = (features - features.mean(axis=0)) / scale
+        features = np.column_stack([centred, np.ones(len(centred))])
+        penalty = np.append(penalty, 0.0)
+    else:
+        features = features / scale
+    return LinearFit(likelihood, features, codes.astype(float), penalty, is_mean=is_mean)
 
 
 def _dense(X: Any) -> np.ndarray:
@@ -140,23 +150,3 @@ def _dense(X: Any) -> np.ndarray:
             "model needs a table of numbers."
         )
     return features
-
-
-def closed_form(estimator: BaseEstimator) -> Family | None:
-    """Return the likelihood of an estimator with exact or approximate leave-one-out, else None."""
-    try:
-        family, _, _ = _read(estimator)
-    except TypeError:
-        return None
-    return family if family in (normal, logistic, poisson) else None
-
-
-def has_closed_form(
-    estimator: BaseEstimator, y: ArrayLike, sample_weight: np.ndarray | None = None
-) -> bool:
-    """Return True if leave-one-out costs less than folds and a few candidates."""
-    family, labels = closed_form(estimator), np.asarray(y)
-    n_rows = len(labels) if sample_weight is None else np.count_nonzero(sample_weight)
-    if family is None or n_rows >= MAX_ROWS:
-        return False
-    return family is not logistic or np.unique(labels).size == 2

@@ -15,7 +15,7 @@ from weighbridge.model_selection._result import Evaluation, Scores
 from weighbridge.model_selection._rows import SourceRows, source_rows
 from weighbridge.weighting import Geodesic, mean_one
 
-# The losses of the units, or why there are none.
+# The losses of the units, or the error message.
 Outcome: TypeAlias = np.ndarray | str
 Seed: TypeAlias = int | np.random.RandomState | None
 
@@ -83,16 +83,14 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         n_jobs: int | None = None,
         random_state: Seed = None,
     ) -> WeightingObjective:
-        """Prepare to score weightings of these rows.
+        """Prepare to score weightings of labelled source rows.
 
         Parameters
         ----------
         estimator : estimator
             The estimator to fit; it is left unchanged.
-        X, y : array-like
-            Labelled source rows.
-        log_ratio : array of shape (n_samples,)
-            Log density ratios at the rows.
+        X, y, log_ratio : array-like
+            The rows, their labels, and the log density ratios there.
         sample_weight : array of shape (n_samples,), optional
             Your weights for the rows. They multiply the weights in fitting and in validation.
         n_jobs : int, optional

@@ -69,7 +69,9 @@ class Scores:
         if n < 2:
             return float("nan")
         # BLAS scales before it squares, so that large losses do not overflow.
-        return float(np.sqrt(n / (n - 1)) * norm(shares * (losses - self.value)))
+        return float(
+            np.sqrt(n / (n - 1)) * norm(shares * (losses - self.value), check_finite=False)
+        )
 
     @property
     def effective_parameters(self) -> float:
@@ -117,7 +119,7 @@ class Evaluation:
     @property
     def failed(self) -> bool:
         """Whether there are no losses to compare."""
-        return self.losses is None or self.error is not None
+        return self.losses is None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,18 +158,17 @@ class SearchResult:
     @cached_property
     def points(self) -> np.ndarray:
         """Every candidate's lam and alpha, of shape (n_candidates, 2)."""
-        points = [evaluation.point for evaluation in self.evaluations]
-        return np.array(points, dtype=float).reshape(-1, 2)
+        return np.array([evaluation.point for evaluation in self.evaluations], dtype=float)
 
     @cached_property
     def values(self) -> np.ndarray:
         """Weighted mean loss of every candidate; NaN if it failed."""
-        return np.array([np.nan if s is None else s.value for s in self._all_scores])
+        return np.array([scores.value for scores in self._scores])
 
     @cached_property
     def standard_errors(self) -> np.ndarray:
         """Standard error of every value by itself; that of a `difference` is usually smaller."""
-        return np.array([np.nan if s is None else s.standard_error for s in self._all_scores])
+        return np.array([scores.standard_error for scores in self._scores])
 
     @property
     def failures(self) -> list[tuple[Point, str]]:
@@ -192,18 +193,7 @@ class SearchResult:
         return self.evaluations[self.best_index].point
 
     def index_of(self, point: tuple[float, float]) -> int:
-        """Return the index of a candidate. Alpha is ignored if lam is 0 or 1.
-
-        Parameters
-        ----------
-        point : (float, float)
-            lam and alpha.
-
-        Returns
-        -------
-        int
-            Its position among the evaluations.
-        """
+        """Return the index of a candidate (lam, alpha). Alpha is ignored if lam is 0 or 1."""
         lam, alpha = point
         same = (self.points[:, 0] == lam) & ((self.points[:, 1] == alpha) | (lam in (0, 1)))
         if not same.any():
@@ -226,7 +216,14 @@ class SearchResult:
         Scores
             With ``value`` (below 0 if the first candidate is better) and ``standard_error``.
         """
-        return self._scores(first) - self._scores(second)
+        for index in (first, second):
+            evaluation = self.evaluations[index]
+            if evaluation.failed:
+                raise ValueError(
+                    f"Got candidate {index}, {evaluation.point}, which failed ({evaluation.error}) "
+                    "and has no losses to compare. Choose one whose value is not NaN."
+                )
+        return self._scores[first] - self._scores[second]
 
     def not_worse(self, z: float = 1.0) -> NDArray[np.bool_]:
         """Return which candidates are not significantly worse than the best.
@@ -251,21 +248,11 @@ class SearchResult:
         return similar
 
     @cached_property
-    def _all_scores(self) -> list[Scores | None]:
-        """Return the scores of every candidate, None if it failed."""
-        return [
-            None if each.losses is None or each.failed else Scores(each.losses, self.unit_weights)
-            for each in self.evaluations
-        ]
-
-    def _scores(self, index: int) -> Scores:
-        scores, evaluation = self._all_scores[index], self.evaluations[index]
-        if scores is None:
-            raise ValueError(
-                f"Got candidate {index}, {evaluation.point}, which failed ({evaluation.error}) and "
-                "has no losses to compare. Choose one whose value is not NaN."
-            )
-        return scores
+    def _scores(self) -> list[Scores]:
+        """Return the scores of every candidate, NaN if it failed."""
+        unknown = np.full(self.unit_weights.size, np.nan)
+        losses = [evaluation.losses for evaluation in self.evaluations]
+        return [Scores(unknown if row is None else row, self.unit_weights) for row in losses]
 
     def __repr__(self) -> str:
         """Return a table of the best candidates, ERM and IWERM."""
@@ -273,14 +260,15 @@ class SearchResult:
         order = np.argsort(self.values, kind="stable").tolist()
         ends = np.flatnonzero(np.isin(self.points[:, 0], (0, 1))).tolist()
         for index in dict.fromkeys(order[:PRINTED_ROWS] + ends):
-            lam, alpha = self.points[index]
+            lam, alpha = self.evaluations[index].point
+            remarks = [name for end, name in ((0, "ERM"), (1, "IWERM")) if lam == end]
+            if self.evaluations[index].failed:
+                remarks.append("failed")
+            elif index == self.best_index:
+                remarks.append("best")
             numbers = f"{self.values[index]:12.6g} {self.standard_errors[index]:12.3g}"
-            failed = self.evaluations[index].failed
-            mark = "failed" if failed else "best" if index == self.best_index else ""
-            remarks = [{0.0: "ERM", 1.0: "IWERM"}.get(float(lam), ""), mark]
-            lines.append(f"{lam:7.4g} {alpha:7.4g} {numbers}  {', '.join(filter(None, remarks))}")
+            lines.append(f"{lam:7.4g} {alpha:7.4g} {numbers}  {', '.join(remarks)}".rstrip())
         number, n_failed = len(self.evaluations), len(self.failures)
-        lines.append(f"{number} evaluation{'' if number == 1 else 's'}")
-        lines[-1] += f", {n_failed} failed" if n_failed else ""
-        lines[-1] += ", no more expected" if self.converged else ""
-        return "\n".join(line.rstrip() for line in lines)
+        summary = f"{number} evaluation{'' if number == 1 else 's'}"
+        summary += f", {n_failed} failed" if n_failed else ""
+        return "\n".join([*lines, summary + ", no more expected" * self.converged])

@@ -12,7 +12,13 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from weighbridge.model_selection._points import Bounds, Point, canonical, named_points
+from weighbridge.model_selection._points import (
+    DEFAULT_BOUNDS,
+    Bounds,
+    Point,
+    canonical,
+    named_points,
+)
 from weighbridge.model_selection._result import Evaluation, Scores, SearchResult
 from weighbridge.tables import check_count
 
@@ -67,7 +73,7 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
     def __call__(
         self,
         objective: Objective,
-        bounds: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
+        bounds: Bounds = DEFAULT_BOUNDS,
         *,
         progress: Progress | None = None,
     ) -> SearchResult:
@@ -122,14 +128,13 @@ def _run(
 def _checked(evaluation: Evaluation | None, point: Point, units: np.ndarray) -> Evaluation:
     """Return the evaluation with its losses as an array, or as failed if they are not finite."""
     if evaluation is None or evaluation.point != point:
-        returned = "no evaluation" if evaluation is None else f"an evaluation of {evaluation.point}"
         raise RuntimeError(
-            f"The objective returned {returned} where that of {point} was due. It must return one "
-            "for each point in their order, those that fail included."
+            f"The objective returned {evaluation} where an evaluation of {point} was expected. It "
+            "must return one for each point in their order, those that fail included."
         )
     if evaluation.losses is None or evaluation.error is not None:
         return replace(evaluation, losses=None, error=evaluation.error or "no losses, no message")
-    losses = np.asarray(evaluation.losses, dtype=np.float64)
+    losses = np.asarray(evaluation.losses, dtype=float)
     if losses.shape != units.shape:
         raise RuntimeError(
             f"The objective returned losses of shape {losses.shape} at {point}, but has "
@@ -166,7 +171,7 @@ class GridSearch(Search):
         points = self.points(bounds)
         return lambda done: () if done else points, len(points)
 
-    def points(self, bounds: Bounds = Bounds()) -> list[Point]:  # noqa: B008
+    def points(self, bounds: Bounds = DEFAULT_BOUNDS) -> list[Point]:
         """Return the points in order of evaluation, without any weights twice."""
         lams = _values("lam", self.lam, bounds.lam)
         alphas = _values("alpha", self.alpha, bounds.alpha)
@@ -186,8 +191,7 @@ def _values(name: str, given: int | Sequence[float], bounds: tuple[float, float]
         values = [float(value) for value in given]  # type: ignore[union-attr]
     except (TypeError, ValueError):
         values = []
-    outside = [value for value in values if not low <= value <= high]
-    if outside or not values:
+    if not values or not all(low <= value <= high for value in values):
         raise ValueError(
             f"Got {name}={given!r}, but expected a number of values, or values within {bounds}."
         )

@@ -15,7 +15,13 @@ from weighbridge._estimators import WeightedEstimator, refuse_text, rows_told
 from weighbridge._pass_weights import answer_of, fit_with_weights
 from weighbridge.domain import Support
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, fit_by_kind
-from weighbridge.model_selection import SourceRows, closed_form, fixed_steps, respond, table_rows
+from weighbridge.model_selection import (
+    SourceRows,
+    fixed_steps,
+    is_linear_model,
+    respond,
+    table_rows,
+)
 from weighbridge.ratios import check_ratio, fit_ratio, is_default, is_fitted
 from weighbridge.tables import check_in_memory, refuse_missing, to_numpy
 
@@ -254,7 +260,7 @@ def _predict_fold(
 def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], list[Any]]:
     """Split off the transformers that the estimators have in common, to fit them once a fold."""
     base = base_of(estimators[0]) if estimators else None
-    steps = fixed_steps(base) if closed_form(base) is not None else None
+    steps = fixed_steps(base) if is_linear_model(base) else None
     weighted = [model for model in estimators if isinstance(model, WeightedEstimator)]
     if (
         steps is None
