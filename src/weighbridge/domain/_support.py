@@ -59,17 +59,12 @@ MIN_NAMED_ROWS = 10
 class Support(Record):
     """Target rows outside the support of the source.
 
-    `share` is the share outside, corrected for levels that only one target row has; `target_share`
-    is the plain share and `single_share` that of such levels. `threshold` is the distance to the
-    nearest source row beyond which a row is outside. `unseen_levels` are levels (``site=west``) and
-    missing values (``bmi missing``) that no source row has, the most frequent first, and
-    `unseen_share` is the share of the target rows with one.
+    `share` is the share outside, corrected for levels that only one target row has.
+    `unseen_levels` are levels (``site=west``) and missing values (``bmi missing``) that no source
+    row has, the most frequent first, and `unseen_share` is the share of the target rows with one.
     """
 
     share: float
-    target_share: float
-    single_share: float
-    threshold: float
     unseen_levels: tuple[str, ...]
     unseen_share: float
 
@@ -115,16 +110,15 @@ def _support(
         drawn = order[check_random_state(random_state).permutation(n_target)[:MAX_TARGET_ROWS]]
     rows = _Coordinates(stacked, codes, drawn)
     d = max(1, rows.n_varying)
-    threshold = float(np.sqrt(2 * d / (d + 3)))
     is_outside = rows.is_unseen[drawn] | (rows.largest_gap > MAX_COLUMN_GAP)
     is_outside |= rows.squared_gaps > MAX_GAP**2 * d
     near = np.flatnonzero(~is_outside)
-    is_outside[near[_far_rows(rows.source, rows.target[near], threshold * np.sqrt(d))]] = True
+    limit = d * float(np.sqrt(2 / (d + 3)))  # A distance, not its root mean square.
+    is_outside[near[_far_rows(rows.source, rows.target[near], limit)]] = True
     p, q = float(is_outside.mean()), float(rows.is_single[drawn].mean())
     share = (p - q) / (1 - q) if p > q else 0.0
     unseen = tuple(name for name, _ in rows.unseen_counts.most_common(MAX_LEVELS_SHOWN))
-    unseen_share = float(rows.is_unseen.mean())
-    return Support(share, p, q, threshold, unseen, unseen_share), drawn, is_outside
+    return Support(share, unseen, float(rows.is_unseen.mean())), drawn, is_outside
 
 
 def _far_rows(source: Any, target: Any, limit: float) -> np.ndarray:
