@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from weighbridge._findings import Record
 from weighbridge._folds import one_thread
-from weighbridge.domain import CrossFittedDomain, DomainRows, binned, fold_auc, standard_error
+from weighbridge.domain import CrossFittedDomain, binned, fold_auc, standard_error
 from weighbridge.tables import stacked_features
 
 # Features that are shuffled. More would take seconds, and nobody reads them all.
@@ -26,8 +25,11 @@ MAX_BINS = 64
 class FeatureAttribution(Record):
     """How much of the shift is in one feature.
 
-    `fall` is the fall of the cross-fitted AUC if the feature is shuffled among held-out rows, with
-    its `standard_error`; `alone` is the cross-fitted AUC of the feature alone, in [0.5, 1].
+    `fall` is the fall of the cross-fitted AUC, with its `standard_error`, if the feature with its
+    missing values and all its levels is shuffled among the held-out rows of each fold. Two
+    redundant features share the fall, since either can replace the other. `alone`, in [0.5, 1], has
+    no such gap: it is the AUC of held-out rows by the ratio of the samples in each bin of the
+    feature (or level, or missing values) in the other folds.
     """
 
     name: str
@@ -42,54 +44,8 @@ class FeatureAttribution(Record):
         )
 
 
-def attribute_shift(
-    X: ArrayLike,
-    X_target: ArrayLike,
-    *,
-    random_state: int | np.random.RandomState | None = 0,
-) -> tuple[FeatureAttribution, ...]:
-    """Attribute the shift to the features, those with most of it first.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows. A sample with more than 20,000 rows is represented by so many random ones.
-    X_target : same type, of shape (n_target, n_features)
-        Target rows. Columns of data frames are matched by name.
-    random_state : int, RandomState instance or None, default=0
-        Draws rows, assigns folds, and shuffles.
-
-    Returns
-    -------
-    tuple of FeatureAttribution
-        ``name``, ``fall``, ``standard_error`` (of the fall) and ``alone`` of each feature, by
-        falling ``fall`` and then by ``alone``; of a wider table, the 100 features with the largest
-        ``alone``.
-
-    Notes
-    -----
-    ``fall`` is that of a cross-fitted classifier that distinguishes the samples, if a feature, with
-    its missing values and all its levels, is shuffled among the held-out rows of each fold, as a
-    mean of three shuffles. Two redundant features share the fall, since either can replace the
-    other. ``alone`` has no such gap: it is the AUC of held-out rows by the ratio of the samples in
-    each bin of the feature (or level, or missing values) in the other folds. A feature with
-    ``alone`` above 0.95 distinguishes the samples by itself.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from weighbridge.diagnosis import attribute_shift
-    >>> rng = np.random.default_rng(0)
-    >>> X, X_target = rng.normal(size=(500, 3)), rng.normal(size=(500, 3))
-    >>> X_target[:, 1] += 1
-    >>> [feature.name for feature in attribute_shift(X, X_target) if feature.alone > 0.6]
-    ['1']
-    """
-    return attribute_domain(CrossFittedDomain(DomainRows(X, X_target, random_state=random_state)))
-
-
 def attribute_domain(domain: CrossFittedDomain) -> tuple[FeatureAttribution, ...]:
-    """Return the attribution for a fitted domain classifier."""
+    """Return the shift in each feature, or in the 100 with the largest AUC, largest fall first."""
     names, aucs = domain.rows.encoder.labels, _aucs_alone(domain)
     features = np.sort(np.argsort(-aucs, kind="stable")[:MAX_FEATURES])
     with one_thread():
