@@ -209,7 +209,6 @@ def diagnostic_entries(p: SimpleNamespace) -> Entries:
     classifier = wb.conformal.ConformalClassifier(LogisticRegression(), p.ratio, random_state=0)
     judge = {"n_rows": 500, "tail_index": 0.2, "outside": 0.0, "n_parameters": 5}
     entries: Entries = {
-        "attribute_shift": lambda: d.attribute_shift(*two),
     }
     entries |= {name: lambda name=name: getattr(d, name)(p.weights) for name in of_weights}
     entries |= {

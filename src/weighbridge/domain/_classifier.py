@@ -100,7 +100,8 @@ class CrossFittedDomain:
         linear = LogisticRegression(C=PRIOR_VARIANCE / rows.numbers.shape[1], max_iter=1000)
         with one_thread():
             self.linear, self.linear_models = self._cross_fit(linear, rows.numbers)
-            self.trees, self.tree_models = self.linear, [None] * len(rows.folds)
+            self.trees = self.linear
+            self.tree_models: list[ClassifierMixin | None] = [None] * len(rows.folds)
             auc, _, _ = fold_auc(self.linear, rows.codes, self.weights, rows.tests)
             if rows.tree_codes is not None and auc < SEPARABLE_AUC:
                 self.trees, self.tree_models = self._cross_fit(rows.trees, rows.tree_codes)
