@@ -74,7 +74,7 @@ def test_rows_are_covered_where_they_do_not_lie_outside():
     X, X_target = rng.normal(size=(200, 2)), rng.normal(1.5, 2, size=(150, 2))
     rows, is_covered = covered_rows(X, X_target)
     assert rows.tolist() == list(range(150))
-    assert 1 - is_covered.mean() == pytest.approx(outside_support(X, X_target).target_share)
+    assert 1 - is_covered.mean() == pytest.approx(outside_support(X, X_target).share)
     # each by itself: what lies farther out than a covered row's opposite is not covered
     assert is_covered[np.abs(X_target).max(axis=1) < 1].all()
     assert not is_covered[np.abs(X_target).max(axis=1) > 6].any()

@@ -135,4 +135,4 @@ def test_errors():
     with pytest.raises(TypeError, match=r"Got love of type BalanceTable, .* compute_love"):
         BalanceDisplay(table)
     with pytest.raises(ValueError, match="Got an empty balance table"):
-        compute_love(BalanceTable((), "pooled"))
+        compute_love(BalanceTable(()))

@@ -208,10 +208,7 @@ def diagnostic_entries(p: SimpleNamespace) -> Entries:
     regressor = wb.conformal.ConformalRegressor(line, p.ratio, random_state=0)
     classifier = wb.conformal.ConformalClassifier(LogisticRegression(), p.ratio, random_state=0)
     judge = {"n_rows": 500, "tail_index": 0.2, "outside": 0.0, "n_parameters": 5}
-    entries: Entries = {
-        "attribute_shift": lambda: d.attribute_shift(*two),
-    }
-    entries |= {name: lambda name=name: getattr(d, name)(p.weights) for name in of_weights}
+    entries: Entries = {name: lambda name=name: getattr(d, name)(p.weights) for name in of_weights}
     entries |= {
         "summary": lambda: d.summarize_weights(p.weights),
         "balance": lambda: d.balance_table(*two, p.weights),

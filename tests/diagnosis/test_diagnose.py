@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from weighbridge import ImportanceWeighted, assess, diagnose
-from weighbridge.diagnosis import attribute_shift, balance_table
+from weighbridge.diagnosis import balance_table
 from weighbridge.domain import outside_support
 from weighbridge.label_shift import LabelRatio, kind_of_shift
 from weighbridge.ratios import AutoRatio, KnownRatio
@@ -135,7 +135,7 @@ def test_large_samples_are_drawn():
         ((LinearRegression(), X), TypeError, "Got a LinearRegression and one sample only"),
         ((None, X_TARGET), TypeError, "Got X=None; rows of both samples"),
         ((X[:, 0], X_TARGET[:, 0]), ValueError, "Expected 2D array, got 1D array instead for X"),
-        ((X, X[:, 0], X_TARGET), TypeError, "labels go in by name"),
+        ((X, X[:, 0], X_TARGET), TypeError, "Labels go in by name"),
         ((LinearRegression(), X, X_TARGET), TypeError, "has no weights to look at"),
         ((ImportanceWeighted(LinearRegression()), X, X_TARGET), ValueError, "that is not fitted"),
         ((X + 1j, X_TARGET + 1j), TypeError, "Got complex numbers"),
@@ -156,7 +156,7 @@ def test_bad_arguments_raise(arguments, error, message):
         diagnose(*arguments)
 
 
-@pytest.mark.parametrize("compare", [balance_table, attribute_shift, outside_support])
+@pytest.mark.parametrize("compare", [balance_table, outside_support])
 def test_errors_of_a_comparison_do_not_mention_ratios(compare):
     for few, message in (
         (X[:1], "Got X with 1 row; comparing samples takes"),
@@ -167,25 +167,14 @@ def test_errors_of_a_comparison_do_not_mention_ratios(compare):
         assert "ratio" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([1, "a"] * 60, r"labels of several types \(number, str\)"),
-        (np.zeros((120, 2)), r"y of shape \(120, 2\)"),
-        (np.ones(120), "1 classes in 120 rows"),
-        (["a"] + ["b"] * 119, r"the rarest \('a'\) in 1"),
-        ([f"c{j}" for j in range(60)] * 2, "60 classes in 120 rows"),
-        (np.arange(50) % 2, r"y of shape \(50,\)"),
-    ],
-)
-def test_labels_that_cannot_be_compared_are_a_finding(y, message):
+@pytest.mark.parametrize("y", [[1, "a"] * 60, np.ones(120), np.arange(50) % 2])
+def test_labels_that_cannot_be_compared_are_a_finding(y):
     report = diagnose(RATIO, X, X_TARGET, y=y)
     assert report.label_shift is None
-    finding = find(report, "WB117")
-    assert finding.message.startswith("Label shift was not checked: got y ")
-    with pytest.raises(ValueError, match=message) as caught:
+    with pytest.raises(ValueError, match="Got y") as caught:
         kind_of_shift(X, y, X_TARGET)
-    assert str(caught.value)[1:] in finding.message
+    message = find(report, "WB117").message
+    assert message == f"Label shift was not checked: g{str(caught.value)[1:]}"
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
@@ -199,16 +188,6 @@ def test_rare_classes_are_counted():
     rare = diagnose(RATIO, X, X_TARGET, y=np.repeat(["a", "b", "c"], [5, 10, 105]))
     assert find(rare, "WB117").message == "Class 'a' has only 5 rows (and 1 other class)."
     assert find(diagnose(RATIO, X, X_TARGET, y=np.arange(120) % 2), "WB117") is None
-
-
-def recorded(fit, fits):
-    """Return a method that appends its class to a list at each fit."""
-
-    def recording(self, *arguments, **options):
-        fits.append(type(self))
-        return fit(self, *arguments, **options)
-
-    return recording
 
 
 @pytest.mark.parametrize("shift", ["label", "auto"])

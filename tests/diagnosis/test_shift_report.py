@@ -46,8 +46,6 @@ def test_text_html_and_dict_agree(clinic):
     assert lines[0] == clinic.sentence == "Shift strong, overlap enough"
     assert max(map(len, lines)) <= 80
     assert any(line.strip().startswith("age") for line in lines)
-    for record in (clinic, clinic.balance, clinic.full, clinic.support, clinic.attribution[0]):
-        assert repr(record) == str(record)
     stored = json.loads(json.dumps(clinic.to_dict(), allow_nan=False))
     assert stored["shift"]["word"] == clinic.shift
     assert stored["overlap"]["full"]["ess"] == clinic.full.ess
@@ -111,15 +109,6 @@ def test_shift_follows_the_auc(clinic, auc, word):
     assert replace(clinic, auc=Estimate(auc, 0.0, auc, auc)).shift == word
 
 
-@given(st.floats(0.3, 1.0), st.floats(0.001, 0.2))
-def test_shift_does_not_depend_on_the_confidence(clinic, auc, error):
-    reports = [
-        replace(clinic, auc=Estimate.normal(auc, error, c, (0.0, 1.0))) for c in (0.5, 0.95, 0.99)
-    ]
-    assert len({report.shift for report in reports}) == 1
-    assert (reports[0].shift == "none") == (auc - 1.959964 * error <= 0.52)
-
-
 def test_no_shift_is_not_claimed_of_too_few_rows():
     X = np.random.default_rng(0).normal(size=(400, 2))
     enough, few = diagnose(X[:200], X[200:]), diagnose(CONSTANT, X[:30], X[30:60])
@@ -150,12 +139,12 @@ def test_remaining_differences_are_findings():
     model = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Geodesic(0.3))
     report = diagnose(model.fit(data.X, data.y), data.X, data.X_target)
     assert "column 0 still differs by" in find(report, "WB305").message
-    assert find(report, "WB305").help.startswith("A larger lam reduces it")
+    assert find(report, "WB305").help.startswith("Weights nearer to the full ratio")
     assert find(report, "WB401") is None  # It is about the full ratio only.
     report = diagnose(CONSTANT, data.X, data.X_target)
     assert "AutoRatio" in find(report, "WB401").help
     assert find(report, "WB402") is None  # A known ratio may lack its constant.
-    assert "lam" not in find(report, "WB305").help  # It is 1 already.
+    assert "another ratio" in find(report, "WB305").help
 
 
 class Constant(ULSIF):

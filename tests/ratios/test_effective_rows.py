@@ -49,23 +49,15 @@ def test_tail_index_of_powers_bounded_and_even_weights():
 
 
 @pytest.mark.parametrize("measure", [effective_sample_size, pareto_k])
-@pytest.mark.parametrize(
-    ("weights", "error", "message"),
-    [
+def test_bad_weights_raise(measure):
+    for weights, error, message in (
         ([1.0, np.nan], ValueError, "NaN or infinite values in 1 of 2 rows"),
-        ([1.0, np.inf], ValueError, "NaN or infinite"),
         ([1.0, -2.0], ValueError, r"negative value \(-2\)"),
         ([], ValueError, r"shape \(0,\)"),
         ([[1.0, 2.0]], ValueError, r"shape \(1, 2\), but expected one number for each row"),
-        (3.0, ValueError, r"shape \(\)"),
         (["a", "b"], TypeError, "expected numbers"),
-    ],
-)
-def test_bad_weights_raise(measure, weights, error, message):
-    with pytest.raises(error, match=message):
-        measure(weights)
-
-
-def test_effective_sample_size_of_zeros_raises():
+    ):
+        with pytest.raises(error, match=message):
+            measure(weights)
     with pytest.raises(ValueError, match="zero for every row"):
         effective_sample_size([0.0, 0.0])

@@ -1,7 +1,7 @@
 """Diagnose the shift between two samples: whether, where, and whether weights can correct it."""
 
 from weighbridge._findings import Estimate, Finding
-from weighbridge.diagnosis._attribution import attribute_shift
+from weighbridge.diagnosis._attribution import attribute_domain
 from weighbridge.diagnosis._balance import BalanceTable, balance_table
 from weighbridge.diagnosis._diagnose import diagnose
 from weighbridge.diagnosis._diagnosis import Diagnosis
@@ -20,7 +20,6 @@ __all__ = [
     "Estimate",
     "Finding",
     "ShiftReport",
-    "attribute_shift",
     "balance_table",
     "diagnose",
     "effective_sample_size",

@@ -105,35 +105,28 @@ def diagnose(
             findings.append(Finding("WB139", "note", message, remedy))
     samples = read_samples(X, X_target, y, sample_weight)
     ratio, weighting, n_parameters = _fitted_ratio(model, samples)
-    report = Diagnosis(
-        ratio,
-        samples,
-        n_parameters=n_parameters,
-        confidence=confidence,
-        random_state=random_state,
-    ).report(weighting)
+    diagnosis = Diagnosis(
+        ratio, samples, n_parameters=n_parameters, confidence=confidence, random_state=random_state
+    )
+    report = diagnosis.report(weighting)
     return replace(report, findings=(*findings, *report.findings))
 
 
 def _check_order(model: Any, X: Any) -> None:
     """Raise TypeError for a model, rows or labels in the wrong place, and for other models."""
-    order = "diagnose(model_or_ratio, X, X_target), or diagnose(X, X_target)"
+    order = "write diagnose(model_or_ratio, X, X_target), or diagnose(X, X_target)"
     name = type(model).__name__
     if model is None and hasattr(X, "get_params"):
-        raise TypeError(
-            f"Got a {type(X).__name__} and one sample only; write {order} without a model."
-        )
+        raise TypeError(f"Got a {type(X).__name__} and one sample only; {order}.")
     if isinstance(model, list | tuple) or hasattr(model, "shape"):
         raise TypeError(
-            f"Got a {name} where a model or ratio is expected. The order is {order}; labels go in "
-            "by name: y=..."
+            f"Got a {name}, but expected a model or a ratio; {order}. Labels go in by name: y=..."
         )
     has_weights = isinstance(model, WeightedEstimator | type) or hasattr(model, "score_samples")
     if hasattr(model, "fit") and hasattr(model, "predict") and not has_weights:
         raise TypeError(
             f"Got a {name}, which has no weights to look at, but expected a density ratio or a "
-            "fitted ImportanceWeighted. Wrap it: ImportanceWeighted(model).fit(X, y, "
-            "X_target=X_target), or leave it out: diagnose(X, X_target)."
+            "fitted ImportanceWeighted. Wrap it in one, or leave it out: diagnose(X, X_target)."
         )
 
 
@@ -145,13 +138,10 @@ def _shared_columns(X: Any, X_target: Any) -> tuple[Any, Any, list[Finding]]:
 
     source, target = (nw.from_native(table, eager_only=True) for table in (X, X_target))
     shared = [name for name in source.columns if name in set(target.columns)]
-    left_out = [
-        f"only {name} has {listed(sorted({*table.columns} - {*shared}), 6)}"
-        for name, table in (("X", source), ("X_target", target))
-        if len(table.columns) > len(shared)
-    ]
-    if not (shared and left_out):  # Without a shared name, reading the samples raises an error.
+    others = {"X": {*source.columns} - {*shared}, "X_target": {*target.columns} - {*shared}}
+    if not shared or not any(others.values()):  # Reading the samples needs a shared name.
         return X, X_target, []
+    left_out = [f"only {table} has {listed(sorted(n), 6)}" for table, n in others.items() if n]
     remedy = "Nothing to do for a label; otherwise check the names."
     finding = Finding("WB138", "note", f"Left out: {', '.join(left_out)}.", remedy)
     return source.select(shared).to_native(), target.select(shared).to_native(), [finding]
@@ -162,10 +152,8 @@ def _fitted_ratio(model: Any, samples: Samples) -> tuple[BaseEstimator, BaseEsti
     n_columns = np.shape(samples.X)[1]
     if isinstance(model, WeightedEstimator):
         if not hasattr(model, "ratio_"):
-            raise ValueError(
-                f"Got {type(model).__name__} that is not fitted; fit it first, or diagnose the "
-                "samples alone: diagnose(X, X_target)."
-            )
+            remedy = "fit it first, or diagnose the samples alone: diagnose(X, X_target)"
+            raise ValueError(f"Got {type(model).__name__} that is not fitted; {remedy}.")
         weighting = getattr(model, "best_weighting_", None) or model.weighting or Geodesic()
         return model.ratio_, weighting, count_parameters(model.estimator_, n_columns)
     ratio = None if model is None else check_ratio(model)

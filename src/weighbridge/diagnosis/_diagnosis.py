@@ -15,7 +15,7 @@ from weighbridge.diagnosis._balance import balance_table
 from weighbridge.diagnosis._findings import report_findings, table_findings
 from weighbridge.diagnosis._labels import judge_labels
 from weighbridge.diagnosis._report import ShiftReport, shift_size, summarize_weights
-from weighbridge.diagnosis._samples import Samples, score_rows
+from weighbridge.diagnosis._samples import Samples, estimate_mean_ratio, score_rows
 from weighbridge.domain import CrossFittedDomain, DomainRows, Support, outside_support
 from weighbridge.label_shift import ShiftKind
 from weighbridge.ratios import OverlapJudgement, judge_weights
@@ -49,33 +49,28 @@ class Diagnosis:
                 DomainRows(X, X_target, random_state=random_state)
             )
             self.support = support or outside_support(X, X_target, random_state=random_state)
-            self.log_ratio, self.by_features, self.log_ratio_target, self.mean_ratio = score_rows(
-                ratio, samples, confidence
+            self.log_ratio, self.by_features, self.log_ratio_target, log_scale = score_rows(
+                ratio, samples
             )
+            self.mean_ratio = estimate_mean_ratio(self.by_features + log_scale, confidence)
             self.label_shift, findings = judge_labels(
                 ratio, samples, self.domain, self.support, kind, random_state
             )
             self.auc = self.domain.auc(confidence)
+            self.shift = shift_size(self.auc)
             self.attribution = attribute_domain(self.domain)
             self.findings = [*table_findings(X, X_target, self.attribution), *findings]
-            self.full = summarize_weights(self.fit_weights(None))
         self.overlap = self._judge_overlap(n_parameters)
 
     def _judge_overlap(self, n_parameters: int) -> OverlapJudgement:
-        weights, share = self.fit_weights(None), self.support.share
-        beyond = share_beyond(self.ratio)
-        return judge_weights(weights, share, n_parameters, self.sample_weight, beyond)
+        weights, beyond = self.fit_weights(None), share_beyond(self.ratio)
+        return judge_weights(weights, self.support.share, n_parameters, self.sample_weight, beyond)
 
     def for_parameters(self, n_parameters: int) -> Diagnosis:
         """Return the same diagnosis for a model with another number of parameters."""
         other = copy(self)
         other.overlap = self._judge_overlap(n_parameters)
         return other
-
-    @property
-    def shift(self) -> str:
-        """The size of the shift: none, slight, moderate, strong or almost complete."""
-        return shift_size(self.auc)
 
     def importance_weights(self, weighting: BaseEstimator | None) -> np.ndarray:
         """Return the weights that should make the samples alike; None is the full ratio."""
@@ -101,7 +96,7 @@ class Diagnosis:
             attribution=self.attribution,
             balance=balance_table(self.X, self.X_target, weights),
             support=self.support,
-            full=self.full,
+            full=summarize_weights(self.fit_weights(None)),
             weights=summarize_weights(self.fit_weights(weighting)),
             mean_ratio=self.mean_ratio,
             label_shift=self.label_shift,

@@ -32,13 +32,6 @@ MIN_SHARE_FOR_HALF = 0.02
 MAX_AUC_AFTER = 0.55
 # Largest distance of the mean ratio from 1, in standard errors and as a number.
 MEAN_RATIO_ERRORS, MEAN_RATIO_MARGIN = 3.0, 0.1
-# Where a column has no value, and what to do about it.
-_APART = "Whether a value is missing distinguishes the samples. Leave the feature out of both."
-_EMPTY = {
-    "either sample": "There is nothing to compare. The feature is left out.",
-    "any training row": _APART,
-    "any deployment row": _APART,
-}
 
 
 def table_findings(
@@ -52,14 +45,16 @@ def table_findings(
         remedy = "They cannot represent both samples. Remove them from one of the two."
         yield Finding("WB112", "note", message, remedy)
     separating = {feature.name for feature in attribution if feature.alone > SEPARATING_AUC}
+    empty: dict[str, list[str]] = {}
     constant: list[str] = []
-    empty: dict[str, list[str]] = {place: [] for place in _EMPTY}
     for feature in stacked_features(stacked, codes):
         name, values = feature.name, np.concatenate([feature.source, feature.target])
         no_source, no_target = (bool(missing.all()) for missing in feature.missing())
         if no_source or no_target:
             sample = "any training row" if no_source else "any deployment row"
-            empty["either sample" if no_source and no_target else sample].append(name)
+            empty.setdefault("either sample" if no_source and no_target else sample, []).append(
+                name
+            )
         elif values.min() == values.max() and not np.concatenate(feature.missing()).any():
             constant.append(name)
         elif name in separating and _is_key(values):
@@ -67,8 +62,8 @@ def table_findings(
             remedy = "A running number or a key does not describe the cases. Leave it out of both."
             yield Finding("WB111", "note", message, remedy)
     for place, names in empty.items():
-        if names:
-            yield Finding("WB114", "note", f"No value in {place}: {listed(names)}.", _EMPTY[place])
+        remedy = "There is nothing to compare. Leave the feature out of both samples."
+        yield Finding("WB114", "note", f"No value in {place}: {listed(names)}.", remedy)
     if constant:
         message = f"The same value in every row of both samples: {listed(constant)}."
         remedy = "Such a feature says nothing about a shift, and can be left out."
@@ -99,25 +94,21 @@ def report_findings(report: ShiftReport, ratio: BaseEstimator) -> Iterator[Findi
     if has_shift:
         yield from _missing_values(report)
     yield from _overlap(report)
-    if report.overlap == "broken":
-        return
-    yield from _concentration(report)
-    if has_shift:
-        yield from _remaining_differences(report)
-        if is_estimated(ratio):
-            yield from _mean_ratio(report)
+    if report.overlap != "broken":
+        yield from _concentration(report)
+        if has_shift:
+            yield from _remaining_differences(report)
+            if is_estimated(ratio):
+                yield from _mean_ratio(report)
 
 
 def _no_shift(report: ShiftReport) -> Finding:
-    numbers = f"(AUC {interval_text(report.auc)})"
+    message = "No shift found: a classifier hardly distinguishes the samples"
+    remedy = "Weights are not needed; expect about the training error."
     if report.too_few:
-        message = f"No shift found, but the rows are too few to tell {numbers}."
+        message = "No shift found, but the rows are too few to tell"
         remedy = "Collect more rows of the smaller sample; deployment rows need no labels."
-    else:
-        chance = "hardly better than chance" if report.auc.value > 0.5 else "no better than chance"
-        message = f"No shift found: a classifier distinguishes the samples {chance} {numbers}."
-        remedy = "Weights are not needed; expect about the training error."
-    return Finding("WB201", "note", message, remedy)
+    return Finding("WB201", "note", f"{message} (AUC {interval_text(report.auc)}).", remedy)
 
 
 def _kind_of_shift(kind: ShiftKind, has_shift: bool) -> Iterator[Finding]:
@@ -134,10 +125,11 @@ def _kind_of_shift(kind: ShiftKind, has_shift: bool) -> Iterator[Finding]:
 
 
 def _missing_values(report: ShiftReport) -> Iterator[Finding]:
-    rows = [row for row in report.balance.largest(len(report.balance)) if row.kind == "missing"]
-    if rows and abs(rows[0].before) > DIFFERENT:
-        name, shares = in_a_sentence(rows[0].feature), (rows[0].mean_source, rows[0].mean_target)
-        training, deployment = map(percent, shares)
+    rows = [row for row in report.balance.rows if row.kind == "missing"]
+    row = max(rows, key=lambda row: abs(row.before), default=None)
+    if row is not None and abs(row.before) > DIFFERENT:
+        training, deployment = percent(row.mean_source), percent(row.mean_target)
+        name = in_a_sentence(row.feature)
         message = f"{name} is missing in {training} of the training rows and {deployment} of the "
         remedy = "Ask why: a change in how data are recorded is not a change in the cases."
         yield Finding("WB203", "note", f"{message}deployment rows.", remedy)
@@ -156,9 +148,8 @@ def _overlap(report: ShiftReport) -> Iterator[Finding]:
         remedy = "Do not weight by the features. All estimates for the deployment are unreliable."
         yield Finding(judgement.code, "warning", f"Overlap is thin: {judgement.reason}.", remedy)
     if unseen:
-        message = f"Never seen in training: {', '.join(unseen[:3])}{', ...' * (len(unseen) > 3)}."
         remedy = "Check the spelling in both tables. These rows are outside the training data."
-        yield Finding("WB113", "note", message, remedy)
+        yield Finding("WB113", "note", f"Never seen in training: {listed(unseen)}.", remedy)
 
 
 def _concentration(report: ShiftReport) -> Iterator[Finding]:
@@ -182,11 +173,9 @@ def _remaining_differences(report: ShiftReport) -> Iterator[Finding]:
         name, n_others = max(left, key=lambda name: left[name]), len(left) - 1
         others = f" (and {n_others} other feature{'s' * (n_others > 1)})" if n_others else ""
         size = f"{left[name]:.2f} standard deviations{others}"
-        remedy = "These are the weights of the full ratio; another ratio may do better."
-        if report.weighting != "full":
-            is_named = report.weighting.startswith(("lam", "none"))
-            closer = "A larger lam" if is_named else "More of the full ratio"
-            remedy = f"{closer} reduces it, but leaves fewer effective rows."
+        remedy = "Weights nearer to the full ratio reduce it, but leave fewer effective rows."
+        if report.weighting == "full":
+            remedy = "These are the weights of the full ratio; another ratio may do better."
         message = f"After weighting {in_a_sentence(name)} still differs by {size}."
         yield Finding("WB305", "note", message, remedy)
     if report.weighting == "full" and report.auc_after.low > MAX_AUC_AFTER:

@@ -45,7 +45,14 @@ def judge_labels(
         if not _was_fitted_to(ratio, codes, X_target):
             by_label = LabelRatio(random_state=random_state).fit(X, y, X_target)
         kind = judge_kind(by_label, ratio, X, X_target, domain)
-    return kind, _rare_classes(labels, codes)
+    counts = np.bincount(codes)
+    if counts.min() >= MIN_CLASS_ROWS:
+        return kind, []
+    rarest, n_others = labels.tolist()[counts.argmin()], np.sum(counts < MIN_CLASS_ROWS) - 1
+    others = f" (and {n_others} other class{'es' * int(n_others > 1)})" if n_others else ""
+    message = f"Class {rarest!r} has only {counts.min()} rows{others}."
+    remedy = "Its prevalence is unreliable. Merge rare classes, or collect more rows."
+    return kind, [Finding("WB117", "note", message, remedy)]
 
 
 def _are_quantities(y: ArrayLike) -> bool:
@@ -61,16 +68,3 @@ def _was_fitted_to(ratio: Any, codes: np.ndarray, X_target: Any) -> bool:
         return False
     mean, expected = fitted.targets.mean(axis=0), fitted.predict(X_target)
     return mean.shape == expected.shape and np.allclose(mean, expected, rtol=1e-9, atol=1e-12)
-
-
-def _rare_classes(labels: np.ndarray, codes: np.ndarray) -> list[Finding]:
-    """Return a finding if there are classes with few rows."""
-    counts = np.bincount(codes)
-    n_others = int(np.count_nonzero(counts < MIN_CLASS_ROWS)) - 1
-    if n_others < 0:
-        return []
-    rarest = int(np.argmin(counts))
-    others = f" (and {n_others} other class{'es' * (n_others > 1)})" if n_others else ""
-    message = f"Class {labels.tolist()[rarest]!r} has only {counts[rarest]} rows{others}."
-    remedy = "Its prevalence is unreliable. Merge rare classes, or collect more rows."
-    return [Finding("WB117", "note", message, remedy)]

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,7 +99,7 @@ class ShiftReport(Brief, Record):
     auc, auc_after : Estimate
         AUC of the domain classifier before and after weighting; 1/2 means no difference.
     attribution, balance : tuple of FeatureAttribution, and BalanceTable
-        The shift by feature; see `attribute_shift` and `balance_table`.
+        The shift by feature; see the guide and `balance_table`.
     support : Support
         Target rows outside the support of the source: ``share``, ``unseen_levels``.
     full, weights : WeightSummary
@@ -155,7 +155,7 @@ class ShiftReport(Brief, Record):
         return self.shift == "none" and interval.high > TOO_FEW_AUC
 
     @property
-    def overlap(self) -> Literal["enough", "thin", "broken"]:
+    def overlap(self) -> str:
         """The overlap: enough, thin or broken."""
         return self.overlap_judgement.word
 
@@ -183,7 +183,7 @@ class ShiftReport(Brief, Record):
         return {"sentence": self.sentence, "shift": shift, "overlap": overlap, "findings": findings}
 
     def __str__(self) -> str:
-        k = self.full.pareto_k
+        k, share = self.full.pareto_k, percent(self.support.share)
         tail = "" if math.isnan(k) else f"   tail index {k:.2f}"
         lines = [
             f"  full ratio: {self.full.ess:,.0f} effective rows of {self.n_source:,}{tail}",
@@ -192,20 +192,15 @@ class ShiftReport(Brief, Record):
         ]
         if self.overlap == "broken":
             lines = ["  weights mean nothing here (WB302)"]
-        outside = (
-            f"  {percent(self.support.share)} of the deployment rows lie outside the training "
-        )
-        notes = [
-            fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
-            for finding in self.findings
-        ]
-        head = [self.sentence, "", f"  AUC {interval_text(self.auc)}", *lines, f"{outside}data"]
-        return "\n".join([*head, "", str(self.balance), *([""] if notes else []), *notes])
+        lines += [f"  {share} of the deployment rows lie outside the training data", ""]
+        lines += [str(self.balance), *([""] if self.findings else [])]
+        lines += [fill(f"  {finding}", 78, subsequent_indent="    ") for finding in self.findings]
+        return "\n".join([self.sentence, "", f"  AUC {interval_text(self.auc)}", *lines])
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{escape(row.name)}</td><td>{signed(row.before)}</td>"
-            f"<td>{'' if row.after is None else signed(row.after)}</td></tr>"
+            f"<td>{signed(row.after)}</td></tr>"
             for row in self.balance.largest(10)
         )
         evidence = overlap_evidence(self.overlap_judgement.reason, self.full.ess, self.n_source)
@@ -213,8 +208,6 @@ class ShiftReport(Brief, Record):
             Card("shift", self.shift, shift_evidence(self.auc, self.moved[:NAMED])),
             Card("overlap", self.overlap, evidence),
         ]
-        table = (
-            "<table><thead><tr><th>feature</th><th>difference before</th><th>after weighting</th>"
-            f"</tr></thead><tbody>{rows}</tbody></table>"
-        )
+        heads = "<th>feature</th><th>difference before</th><th>after weighting</th>"
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
         return notebook_card(self.sentence, cards, table, self.findings)

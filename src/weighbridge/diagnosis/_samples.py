@@ -66,25 +66,23 @@ def _take(values: Any, rows: np.ndarray) -> Any:
 
 
 def score_rows(
-    ratio: BaseEstimator, samples: Samples, confidence: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, Estimate]:
-    """Return the log ratio of both samples, scaled to a mean ratio of 1, and that mean.
+    ratio: BaseEstimator, samples: Samples
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return the log ratio of both samples, scaled to a mean ratio of 1, and the log of the scale.
 
     The first is that of the source rows, the second the same by their features alone, which differs
     for a ratio in the label, and the third that of the target rows.
     """
     raw = source_log_ratio(ratio, samples.X, samples.sample_weight, samples.y)
-    log_scale, by_features = log_mean(raw, samples.sample_weight), raw
     log_ratio = mean_one_log_ratio(raw, samples.sample_weight)
+    log_scale = float(log_mean(raw, samples.sample_weight))
     if hasattr(ratio, "score_labels"):
-        by_features = _finite_log_ratio(ratio, samples.X, "source")
+        raw = _finite_log_ratio(ratio, samples.X, "source")
     target = _finite_log_ratio(ratio, samples.X_target, "target")
-    mean_ratio = _mean_ratio(by_features, confidence)
-    return log_ratio, by_features - log_scale, target - log_scale, mean_ratio
+    return log_ratio, raw - log_scale, target - log_scale, log_scale
 
 
 def _finite_log_ratio(ratio: BaseEstimator, X: Any, sample: str) -> np.ndarray:
-    """Return the log ratio of each row of a sample; raise ValueError if it is NaN or infinite."""
     log_ratio = to_numpy(ratio.score_samples(X)).astype(float)
     n_bad = int(np.sum(np.isnan(log_ratio) | (log_ratio == math.inf)))
     if n_bad:
@@ -96,14 +94,10 @@ def _finite_log_ratio(ratio: BaseEstimator, X: Any, sample: str) -> np.ndarray:
     return log_ratio
 
 
-def _mean_ratio(log_ratio: np.ndarray, confidence: float) -> Estimate:
+def estimate_mean_ratio(log_ratio: np.ndarray, confidence: float) -> Estimate:
     """Return the mean of the ratio over source rows, with the interval of a normal mean."""
-    largest = float(log_ratio.max())
-    if largest == -math.inf:
-        return Estimate(0.0, 0.0, 0.0, 0.0)
-    scaled = np.exp(log_ratio - largest)
-    error = float(scaled.std(ddof=1)) / math.sqrt(scaled.size)
-    mean = Estimate.normal(float(scaled.mean()), error, confidence, (0.0, math.inf))
-    with np.errstate(over="ignore", divide="ignore"):
-        logs = largest + np.log([mean.value, mean.standard_error, mean.low, mean.high])
-        return Estimate(*np.exp(logs).tolist())
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = np.exp(log_ratio)
+        mean, error = float(ratio.mean()), float(ratio.std(ddof=1)) / math.sqrt(ratio.size)
+    error = error if math.isfinite(error) else math.inf
+    return Estimate.normal(mean, error, confidence, (0.0, math.inf))

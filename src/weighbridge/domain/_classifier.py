@@ -13,8 +13,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
@@ -24,7 +23,6 @@ from weighbridge.ratios import SEPARABLE_AUC, can_fit_trees, small_trees
 from weighbridge.tables import (
     RowScores,
     TableEncoder,
-    check_count,
     check_sample_weight,
     shuffled,
     stacked_table,
@@ -34,6 +32,7 @@ from weighbridge.tables import (
 # Histogram boosting would compute weighted quantiles in each fold, which takes longer than the
 # trees. It computes none in columns of few values.
 N_BINS = 128
+N_FOLDS = 5
 # Prior variance of the log odds of a row, over all standardised columns together.
 PRIOR_VARIANCE = 10.0
 # The folds are dependent, since any two of them train and test each other. Without shift, this
@@ -50,12 +49,9 @@ class DomainRows:
         X: ArrayLike,
         X_target: ArrayLike,
         *,
-        cv: int = 5,
         max_rows: int = 20_000,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        check_count("cv", cv, 2)
-        check_count("max_rows", max_rows, 10)
         stacked, codes = stacked_table(X, X_target)
         self.n_source = int((codes == 0).sum())
         rng = check_random_state(random_state)
@@ -63,7 +59,7 @@ class DomainRows:
         self.table, self.codes = take_rows(stacked, self.indices), codes[self.indices]
         self.seed = int(rng.randint(2**31 - 1))
         self.encoder = TableEncoder().fit(self.table, self.codes)
-        self.folds = assign_folds(RowScores(self.table).group, self.codes, int(cv))
+        self.folds = assign_folds(RowScores(self.table).group, self.codes, N_FOLDS)
         self.tests = [test for _, test in self.folds]
         self.numbers = self.encoder.numbers(self.table)
         self.trees = small_trees(
@@ -80,9 +76,9 @@ class DomainRows:
         """Return weights of these rows: those given for the source, and 1 for the target."""
         result = np.ones(self.codes.size)
         if weights is not None:
-            checked = np.asarray(check_sample_weight(weights, self.n_source, "weights"))
             is_source = self.codes == 0
-            source = checked[self.indices[is_source]]
+            checked = check_sample_weight(weights, self.n_source, "weights")
+            source = np.asarray(checked)[self.indices[is_source]]
             if not source.any():
                 raise ValueError(
                     "Got weights that are zero for every source row drawn; raise max_rows, so that "
@@ -96,53 +92,37 @@ class CrossFittedDomain:
     """Models that distinguish target from source, one per fold, and held-out log odds.
 
     `linear` and `trees` are the log odds of the two models at each row, and `log_odds` their mean.
-    `coefficients` and `tree_models` belong to the folds; a fold without trees has None.
+    A fold without a model has None in `linear_models` or `tree_models`.
     """
 
     def __init__(self, rows: DomainRows, weights: ArrayLike | None = None) -> None:
-        self.rows = rows
-        self.weights = rows.with_weights(weights)
-        self.coefficients: list[np.ndarray] = []
-        self.tree_models: list[HistGradientBoostingClassifier | None] = [None] * len(rows.folds)
+        self.rows, self.weights = rows, rows.with_weights(weights)
+        linear = LogisticRegression(C=PRIOR_VARIANCE / rows.numbers.shape[1], max_iter=1000)
         with one_thread():
-            self.linear = np.empty(rows.codes.size)
-            for train, test in rows.folds:
-                coef, intercept = self._linear_model(train)
-                self.linear[test] = np.asarray(rows.numbers[test] @ coef).ravel() + intercept
-                self.coefficients.append(coef)
-            self.trees = self.linear.copy()
+            self.linear, self.linear_models = self._cross_fit(linear, rows.numbers)
+            self.trees = self.linear
+            self.tree_models: list[ClassifierMixin | None] = [None] * len(rows.folds)
             auc, _, _ = fold_auc(self.linear, rows.codes, self.weights, rows.tests)
             if rows.tree_codes is not None and auc < SEPARABLE_AUC:
-                self._add_trees(rows.tree_codes)
+                self.trees, self.tree_models = self._cross_fit(rows.trees, rows.tree_codes)
         self.log_odds = (self.linear + self.trees) / 2
 
-    def _linear_model(self, train: np.ndarray) -> tuple[np.ndarray, float]:
-        rows, weight = self.rows, self._balanced(train)
-        width = rows.numbers.shape[1]
-        if weight is None:
-            return np.zeros(width), 0.0
-        linear = LogisticRegression(C=PRIOR_VARIANCE / width, max_iter=1000)
-        linear.fit(rows.numbers[train], rows.codes[train], sample_weight=weight)
-        return linear.coef_[0], float(linear.intercept_[0])
-
-    def _add_trees(self, tree_codes: np.ndarray) -> None:
-        for k, (train, test) in enumerate(self.rows.folds):
-            weight = self._balanced(train)
-            if weight is not None:
-                trees = clone(self.rows.trees)
-                trees.fit(tree_codes[train], self.rows.codes[train], sample_weight=weight)
-                self.tree_models[k] = trees
-                self.trees[test] = trees.decision_function(tree_codes[test])
-
-    def _balanced(self, train: np.ndarray) -> np.ndarray | None:
-        """Return weights of equal total for both samples, or None if one has no weight."""
-        codes, weight = self.rows.codes[train], self.weights[train].copy()
-        for code in (0, 1):
-            total = weight[codes == code].sum()
-            if total <= 0:  # All of the weight is held out.
-                return None
-            weight[codes == code] *= codes.size / 2 / total
-        return weight
+    def _cross_fit(
+        self, model: ClassifierMixin, table: np.ndarray
+    ) -> tuple[np.ndarray, list[ClassifierMixin | None]]:
+        """Return the held-out log odds and the model of each fold, with balanced samples."""
+        codes, log_odds = self.rows.codes, np.zeros(self.rows.codes.size)
+        models: list[ClassifierMixin | None] = []
+        for train, test in self.rows.folds:
+            totals = np.bincount(codes[train], self.weights[train], minlength=2)
+            if totals.min() <= 0:  # All of the weight of a sample is held out.
+                models.append(None)
+                continue
+            balanced = self.weights[train] * (train.size / 2 / totals)[codes[train]]
+            fitted = clone(model).fit(table[train], codes[train], sample_weight=balanced)
+            log_odds[test] = fitted.decision_function(table[test])
+            models.append(fitted)
+        return log_odds, models
 
     def auc(self, confidence: float = 0.95) -> Estimate:
         """Return the probability that a target row scores higher than a source row."""

@@ -10,9 +10,8 @@ Beyond three spreads, distances grow like logarithms. A target row is outside th
   two rows usually are. So is another level of a category; levels of few target rows are one; or
 - it has a level, or a missing value, in a column in which no source row has it.
 
-More source rows never put another target row outside. Rare levels are missing in any sample: if a
-share q of the target rows has a level that no other target row has, and a share p is outside, then
-``max(p - q, 0) / (1 - q)`` is reported.
+With q the share of target rows whose level no other target row has, and p the share outside,
+``max(p - q, 0) / (1 - q)`` is reported, since rare levels are missing in any sample.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils import check_random_state
 
-from weighbridge._findings import Record, percent
+from weighbridge._findings import Record
 from weighbridge.tables import (
     MAX_LEVELS,
     RARE_ROWS,
@@ -55,29 +54,18 @@ FIRST_ROWS = 512
 MIN_NAMED_ROWS = 10
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Support(Record):
     """Target rows outside the support of the source.
 
-    `share` is the share outside, corrected for levels that only one target row has; `target_share`
-    is the plain share and `single_share` that of such levels. `threshold` is the distance to the
-    nearest source row beyond which a row is outside. `unseen_levels` are levels (``site=west``) and
-    missing values (``bmi missing``) that no source row has, the most frequent first, and
-    `unseen_share` is the share of the target rows with one.
+    `share` is the share outside, corrected for levels that only one target row has.
+    `unseen_levels` are levels (``site=west``) and missing values (``bmi missing``) that no source
+    row has, the most frequent first, and `unseen_share` is the share of the target rows with one.
     """
 
     share: float
-    target_share: float
-    single_share: float
-    threshold: float
     unseen_levels: tuple[str, ...]
     unseen_share: float
-
-    def __str__(self) -> str:
-        more = [f"{len(self.unseen_levels) - 3} more"] * (len(self.unseen_levels) > 3)
-        unseen = f" (never seen there: {', '.join([*self.unseen_levels[:3], *more])})"
-        text = f"{percent(self.share)} of the target rows lie outside the source"
-        return text + unseen * bool(self.unseen_levels)
 
 
 def outside_support(
@@ -115,16 +103,15 @@ def _support(
         drawn = order[check_random_state(random_state).permutation(n_target)[:MAX_TARGET_ROWS]]
     rows = _Coordinates(stacked, codes, drawn)
     d = max(1, rows.n_varying)
-    threshold = float(np.sqrt(2 * d / (d + 3)))
     is_outside = rows.is_unseen[drawn] | (rows.largest_gap > MAX_COLUMN_GAP)
     is_outside |= rows.squared_gaps > MAX_GAP**2 * d
     near = np.flatnonzero(~is_outside)
-    is_outside[near[_far_rows(rows.source, rows.target[near], threshold * np.sqrt(d))]] = True
+    limit = d * float(np.sqrt(2 / (d + 3)))  # A distance, not its root mean square.
+    is_outside[near[_far_rows(rows.source, rows.target[near], limit)]] = True
     p, q = float(is_outside.mean()), float(rows.is_single[drawn].mean())
     share = (p - q) / (1 - q) if p > q else 0.0
     unseen = tuple(name for name, _ in rows.unseen_counts.most_common(MAX_LEVELS_SHOWN))
-    unseen_share = float(rows.is_unseen.mean())
-    return Support(share, p, q, threshold, unseen, unseen_share), drawn, is_outside
+    return Support(share, unseen, float(rows.is_unseen.mean())), drawn, is_outside
 
 
 def _far_rows(source: Any, target: Any, limit: float) -> np.ndarray:
@@ -176,14 +163,15 @@ class _Coordinates:
         self.source, self.target = source, target
 
     def _add_text(self, feature: Feature, levels: tuple[str, ...]) -> None:
-        missing = len(levels)
-        source, target = (np.where(s < 0, missing, s) for s in (feature.source, feature.target))
-        n_source, n_target = (np.bincount(s, minlength=missing + 1) for s in (source, target))
+        # The index -1 of missing values is that of the last name.
+        names = [*(f"{feature.name}={level}" for level in levels), feature.gap_name]
+        source, target = feature.source % len(names), feature.target % len(names)
+        n_source, n_target = (np.bincount(s, minlength=len(names)) for s in (source, target))
         self.n_varying += int(np.ptp(np.concatenate([source, target])) > 0)
         # An indicator of each frequent level of the target, and one of the others.
         frequent = np.argsort(-n_target, kind="stable")[:MAX_LEVELS]
         frequent = frequent[n_target[frequent] >= RARE_ROWS]
-        position = np.full(n_target.size, frequent.size)
+        position = np.full(len(names), frequent.size)
         position[frequent] = np.arange(frequent.size)
         rows = np.eye(frequent.size + 1)[position]
         self.columns.append((rows[source], rows[target[self.drawn]]))
@@ -194,9 +182,8 @@ class _Coordinates:
         self.is_unseen |= unseen[target]
         self.is_single |= is_single
         for k in np.flatnonzero(unseen):
-            is_rare = n_target[k] < MIN_NAMED_ROWS
-            name = f"{feature.name}={'other' if is_rare else levels[k]}" if k < missing else ""
-            self.unseen_counts[name or feature.gap_name] += int(n_target[k])
+            is_rare = n_target[k] < MIN_NAMED_ROWS and k < len(levels)
+            self.unseen_counts[f"{feature.name}=other" if is_rare else names[k]] += int(n_target[k])
 
     def _add_numbers(self, feature: Feature) -> None:
         no_source, no_target = feature.missing()
@@ -207,23 +194,24 @@ class _Coordinates:
         if not both.size or both.min() == both.max():
             return
         self.n_varying += 1
-        exponent = int(np.frexp(np.abs(both).max())[1])
-        source, target = feature.source, feature.target[self.drawn]
-        source, target = np.ldexp(source, -exponent), np.ldexp(target, -exponent)
-        known, present = np.sort(source[~no_source]), ~no_target[self.drawn]
-        if not known.size or not present.any():
+        present = ~no_target[self.drawn]
+        if no_source.all() or not present.any():
             self.largest_gap[present] = np.inf
             return
+        exponent = int(np.frexp(np.abs(both).max())[1])
+        source, target = (
+            np.ldexp(sample, -exponent) for sample in (feature.source, feature.target[self.drawn])
+        )
+        known = np.sort(source[~no_source])
         centre, spread = _centre_and_spread(target[present])
         if known.size >= 2 * OUTERMOST_ROWS:
             inner_range = known[-OUTERMOST_ROWS] - known[OUTERMOST_ROWS - 1]
             spread = max(spread, inner_range / RANGE_SPREADS)
         spread = max(spread, 1e-300)  # If both are constant, any difference is large.
-        source, target = (
-            _in_spreads(np.nan_to_num(sample - centre), spread) for sample in (source, target)
+        source, target, known = (
+            _in_spreads(sample - centre, spread) for sample in (source, target, known)
         )
-        self.columns.append((source, target))
-        known = _in_spreads(known - centre, spread)
+        self.columns.append((np.nan_to_num(source), np.nan_to_num(target)))
         above = np.searchsorted(known, target[present])
         neighbours = known[np.clip([above - 1, above], 0, known.size - 1)]
         gap = np.abs(target[present] - neighbours).min(axis=0)
