@@ -11,9 +11,7 @@ import pytest
 
 from cli_runs import run
 from weighbridge._findings import Stages, progress, shown_progress, spent
-from weighbridge.cli._adapt import workload_text
 from weighbridge.cli._screen import COLUMNS, Narration, Screen, Session, within_columns
-from weighbridge.verdict import Workload
 
 STAGES = ("read", "shift", "bridge", "verify", "write")
 
@@ -308,28 +306,6 @@ def test_lines_are_wrapped_at_80_columns_and_paths_stay_whole():
     assert path in text
     assert all(len(line) <= COLUMNS for line in text.splitlines() if path not in line)
     assert within_columns("short\n\n  lines") == "short\n\n  lines"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "jobs", "cores", "text"),
-    [
-        (9, 1, 8, None),  # over before it is read
-        (240, 1, 1, "boosting: about 460 fits, about 4 min"),
-        # the search on all rows is a chain; five jobs do the five others beside each other
-        (240, 1, 8, "boosting: about 460 fits, about 4 min; --jobs 5 would take about 80 s"),
-        (240, 1, 2, "boosting: about 460 fits, about 4 min; --jobs 2 would take about 3 min"),
-        (240, 5, 8, "boosting: about 460 fits, about 80 s"),
-        (14, 1, 8, "boosting: about 460 fits, about 10 s; --jobs 5 would take a few seconds"),
-    ],
-)
-def test_a_slow_model_says_so_and_whether_more_jobs_would_help(seconds, jobs, cores, text):
-    work = Workload(("boosting",), 456, seconds, n_folds=5)
-    assert workload_text(work, jobs, cores) == text
-
-
-def test_several_slow_models_are_one_line():
-    work = Workload(("boosting", "forest"), 12345, 7200, n_folds=5)
-    assert workload_text(work, 1, 1) == "boosting, forest: about 12,000 fits, about 2.0 h"
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.2, ""), (0.5, "  outside  50 % of the deployment")])

@@ -413,8 +413,6 @@ def test_of_a_log_the_unweighted_model_is_kept_with_a_rough_figure():
 
 
 class _Listener(Stages):
-    wants_news = True
-
     def __init__(self):
         super().__init__()
         self.news = []

@@ -14,7 +14,7 @@ from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.model_selection import GridSearch, LeaveOneOut
 from weighbridge.target_risk import Question
-from weighbridge.verdict import Workload, assess, assess_models
+from weighbridge.verdict import assess, assess_models
 from weighbridge.weighting import Geodesic
 
 DATA = make_quadratic(random_state=0)
@@ -203,8 +203,3 @@ def test_transformers_fitted_once_a_fold_change_nothing():
         assert asdict(one.candidate(name).risk.estimate) == pytest.approx(
             asdict(other.candidate(name).risk.estimate)
         )
-
-
-def test_all_jobs_take_no_negative_time():
-    work = Workload(("model",), 90, 60.0, 5)
-    assert 0 < work.duration(-1) <= work.duration(1) == 60.0

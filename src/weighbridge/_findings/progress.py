@@ -43,9 +43,6 @@ class Stages:
     # told often, it passes on little, so that no job waits for whoever shows it: `began` and
     # `ended` once a stage, news for people, and every step to the function of a user
 
-    # whether anybody reads the news; some cost time to find out
-    wants_news = False
-
     def __init__(
         self, progress: Progress | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
@@ -133,8 +130,6 @@ class Stages:
 
 class StageLine(Stages):
     """Shows the stage on one line of standard error, and leaves nothing behind."""
-
-    wants_news = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import RUN_FILES, check_outputs, sole_writer
-from weighbridge._findings import cli_option, one_line, spent
+from weighbridge._findings import cli_option, one_line
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings, modules_here, size_text
 from weighbridge.cli._screen import Screen, Session, finding_text, within_columns
@@ -20,7 +20,7 @@ from weighbridge.cli._screen import Screen, Session, finding_text, within_column
 if TYPE_CHECKING:
     from weighbridge._tables import Pair
     from weighbridge.adaptation import Adaptation
-    from weighbridge.verdict import StoredResult, Workload
+    from weighbridge.verdict import StoredResult
 
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
@@ -32,8 +32,6 @@ _MODELS = {
     "forest": ("random forest", "random forest"),
     "svm": ("support vector machine", "support vector machine"),
 }
-# Seconds from which on a run is worth announcing.
-_LONG = 10.0
 # What each file is for, in the order shown.
 _FILES = {
     "report": "read this",
@@ -180,7 +178,6 @@ class Job:
         session.narration.on_news = {
             "read": self._say_read,
             "outside": session.narration.say_outside,
-            "work": self._say_work,
         }
         from weighbridge.adaptation import Settings, run
 
@@ -203,15 +200,6 @@ class Job:
         narration.detail("read", size_text(asked.tables))
         narration("shift", 0, 1)
         narration.say(f"  label    {_label_text(self.settings, asked.pair)}")
-
-    def _say_work(self, work: Workload) -> None:
-        """Say how long a slow model will take, before it starts."""
-        from joblib import cpu_count
-
-        cores = cpu_count()
-        said = workload_text(work, min(self.settings["n_jobs"], cores), cores)
-        if said is not None:
-            self.session.narration.say(f"  {said}")
 
     def save(self) -> None:
         """Write the files."""
@@ -259,27 +247,6 @@ def _label_text(settings: dict[str, Any], pair: Pair) -> str:
     classes, counts = np.unique(np.asarray(pair.y), return_counts=True)
     last = f"{100 * counts[-1] / counts.sum():.0f} % are {one_line(str(classes[-1]), 12)}"
     return f"{name} ({classes.size} classes, {last}), {model}"
-
-
-def workload_text(work: Workload, jobs: int, cores: int) -> str | None:
-    """Say how long a slow model may take, and whether more jobs would help; None if it is quick."""
-    seconds = work.duration(jobs)
-    if seconds < _LONG:
-        return None
-    names = ", ".join(map(one_line, work.names))
-    fits = float(f"{work.n_fits:.2g}")  # two digits are what an estimate has
-    said = f"{names}: about {fits:,.0f} fits, {_about(seconds)}"
-    more = min(cores, work.n_folds)
-    if more <= jobs or _about(work.duration(more)) == _about(seconds):
-        return said
-    return f"{said}; {cli_option('jobs', str(more))} would take {_about(work.duration(more))}"
-
-
-def _about(seconds: float) -> str:
-    if seconds >= 95:
-        return f"about {spent(seconds)}"
-    tens = 10 * round(seconds / 10)
-    return f"about {tens} s" if tens else "a few seconds"
 
 
 def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:

@@ -120,8 +120,6 @@ class Screen:
 class Narration(Stages):
     """Tells the stages of a run, a line each: at a terminal rewritten, elsewhere when it ends."""
 
-    wants_news = True
-
     def __init__(
         self, screen: Screen, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
     ):

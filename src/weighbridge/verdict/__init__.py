@@ -17,7 +17,6 @@ from weighbridge.verdict._page_words import (
 )
 from weighbridge.verdict._verdict import Candidate, Verdict, metric_table, text_table, verdict_parts
 from weighbridge.verdict._words import PROCEDURE, Actual, Answer
-from weighbridge.verdict._workload import Workload
 
 # Public names; the others serve the packages above.
 __all__ = ["Answer", "Candidate", "Verdict", "assess"]

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_samples
 
@@ -17,13 +18,11 @@ from weighbridge._folds import one_thread
 from weighbridge.diagnosis import Diagnosis, read_samples
 from weighbridge.domain import outside_support
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.model_selection import has_closed_form
 from weighbridge.ratios import OUTSIDE
 from weighbridge.target_risk import Question, RiskProblem, base_of, fit_finals
 from weighbridge.verdict._compared import Compared
 from weighbridge.verdict._judgement import verdict_of
 from weighbridge.verdict._verdict import Verdict
-from weighbridge.verdict._workload import plan_work, seconds_of_a_fit
 
 # Steps of the first stage, each about as long as one fit of a quick model: until the support is
 # known, the ratio, the kind of shift, and everything else that is not a fit.
@@ -80,11 +79,9 @@ def _assess_unweighted(models: dict[str, Compared], problem: RiskProblem, stage:
     stages = told_progress(problem.question.progress)
     for model in models.values():
         model.fit_unweighted(problem, stage)
-        if stages.wants_news and not has_closed_form(model.base, problem.rows.y):
-            model.seconds = seconds_of_a_fit(model.base, problem)
-    work = plan_work(models, problem)
-    if work is not None:
-        stages.expect(**work.by_stage(problem.question.n_jobs or 1))
+    seconds = sum(model.seconds * model.n_weighted_fits for model in models.values())
+    jobs = min(effective_n_jobs(problem.question.n_jobs or 1), problem.n_folds)
+    stages.expect(bridge=seconds, verify=seconds * math.ceil(problem.n_folds / jobs))
     diagnosis = _diagnose(next(iter(models.values())), problem)
     stage.reach(stage.done + _DIAGNOSED - _KIND)
     for model in models.values():
@@ -108,21 +105,17 @@ def _diagnose(model: Compared, problem: RiskProblem) -> Diagnosis:
 
 def _assess_weighted(models: dict[str, Compared], problem: RiskProblem, stages: Stages) -> None:
     """Fit and assess all other candidates, if there is anything to weight for."""
-    by_label = problem.by_label
-    pending = {
-        name: model for name, model in models.items() if not model.is_settled(by_label=by_label)
-    }
-    n_fits = sum(len(model.weighted) for model in pending.values())
+    pending = [
+        model for model in models.values() if not model.is_settled(by_label=problem.by_label)
+    ]
+    n_fits = sum(len(model.weighted) for model in pending)
     if not n_fits:
         return
     stage = Stage(stages, "bridge", n_fits)
-    work = plan_work(pending, problem)
-    if work is not None:
-        stages.heard("work", work)
-    for model in pending.values():
+    for model in pending:
         model.finals = fit_finals(model.weighted, problem, stage.step)
     stage = Stage(stages, "verify", n_fits * problem.n_folds)
-    for model in pending.values():
+    for model in pending:
         model.assess_weighted(problem, stage)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from weighbridge._findings import Stage
 from weighbridge._pass_weights import count_parameters, weight_parameter
 from weighbridge.diagnosis import Diagnosis
 from weighbridge.label_shift import COVARIATE, LABEL
-from weighbridge.model_selection import Bounds
+from weighbridge.model_selection import Bounds, DefaultCriterion, few_points
 from weighbridge.target_risk import (
     Assessed,
     Question,
@@ -40,7 +41,7 @@ class Compared:
     finals: list[Any]
     n_parameters: int
     shift: str
-    seconds: float | None = None  # of one fit, if it was measured
+    seconds: float  # of the fit without weights
 
     def __init__(self, estimator: Any, y: Any, question: Question):
         check_arguments(estimator, y)
@@ -71,8 +72,19 @@ class Compared:
             self.names = tuple(name for name in self.names if name not in ("power", "relative"))
         n_jobs, seed = question.n_jobs, problem.seed
         self.none, *self.weighted = make_candidates(self.estimator, self.names, n_jobs, seed)
+        started = time.perf_counter()
         self.finals = fit_finals([self.none], problem, stage.step)
+        self.seconds = time.perf_counter() - started
         self.n_parameters = count_parameters(self.finals[0], problem.rows.X.shape[1])
+
+    @property
+    def n_weighted_fits(self) -> int:
+        """About how many fits the candidates with weights need, each on all rows."""
+        tuned = 1 + len(few_points()) * DefaultCriterion.n_folds
+        return sum(
+            tuned if isinstance(candidate, ImportanceWeightedCV) else 1
+            for candidate in self.weighted
+        )
 
     def assess_unweighted(self, diagnosis: Diagnosis, problem: RiskProblem, stage: Stage) -> None:
         """Assess the model without weights, and name the size of the shift."""
