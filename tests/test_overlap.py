@@ -23,12 +23,6 @@ from weighbridge.ratios import (
 from weighbridge.weighting import AIWERM, mean_one
 
 
-def test_ess_of_even_and_of_single_weights():
-    assert effective_sample_size(np.ones(7)) == pytest.approx(7)
-    assert effective_sample_size(np.array([0.0, 0.0, 5.0])) == 1
-    assert effective_sample_size(np.array([1e300, 1e300])) == pytest.approx(2)
-
-
 def test_ess_of_a_shifted_normal():
     # N(0,1) -> N(mu,1) at alpha = 1: ESS/n -> exp(-lam^2 mu^2); mu = 1, lam = .3: .91393
     shares = []
@@ -50,17 +44,6 @@ def test_pareto_k_of_exponentials(b):
     expected = (425 * (1 - b) + 5) / 435
     error = np.std(values) / 10
     assert abs(np.mean(values) - expected) < 4 * error
-
-
-def test_pareto_k_of_bounded_weights_is_negative():
-    assert pareto_k(np.random.default_rng(0).uniform(size=5000)) < -0.5
-
-
-@pytest.mark.parametrize(
-    "weights", [np.ones(1000), np.arange(10.0), np.r_[np.ones(996), 2, 3, 4, 5]]
-)
-def test_pareto_k_without_a_tail_is_nan(weights):
-    assert math.isnan(pareto_k(weights))
 
 
 def test_threshold_grows_with_the_sample():

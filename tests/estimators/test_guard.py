@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from weighbridge import ImportanceWeightedCV
 from weighbridge._estimators import choose
-from weighbridge.model_selection import Evaluation, Point, SearchResult
+from weighbridge.model_selection import Evaluation, HoldOut, Point, SearchResult
+from weighbridge.ratios import KnownRatio
+from weighbridge.target_risk import compare_risks
 
 
 def _result(*losses):
@@ -27,10 +31,42 @@ def test_weights_must_gain_half_a_standard_error(before, gain, used):
 
 
 def test_one_number_has_no_standard_error():
-    result = _result(np.array([2.0]), np.array([1.0]))
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    y, ratio = (X[:, 1] > 0).astype(int), KnownRatio(lambda X: X[:, 0])
+    criterion = HoldOut(scoring="roc_auc")
+    model = ImportanceWeightedCV(LogisticRegression(), ratio, criterion=criterion, random_state=0)
     with pytest.raises(ValueError, match=r"no standard error.*CrossValidation.*argmin"):
-        choose(result, "guard")
-    assert choose(result, "argmin")[0].lam == 1
+        model.fit(X, y)
+    assert model.set_params(answer="argmin").fit(X, y).search_result_ is not None
+
+
+def test_search_without_the_unweighted_model_cannot_be_guarded():
+    full = Evaluation(Point(1.0, 1.0), np.ones(2))
+    with pytest.raises(ValueError, match=r"did not try lam = 0 among 1 candidates.*argmin"):
+        choose(SearchResult((full,), np.ones(2)), "guard")
+
+
+def test_sample_weights_that_undo_the_ratio_do_not_hide_a_shift():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] ** 2 + rng.normal(size=300)
+    ratio = KnownRatio(lambda X: 0.8 * X[:, 0])
+    model = ImportanceWeightedCV(LinearRegression(), ratio, random_state=0)
+    model.fit(X, y, np.exp(-0.8 * X[:, 0]))
+    assert model.best_weighting_.lam > 0
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+def test_the_repeated_procedure_counts_the_rows_outside_as_the_fit_does():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(2, 600, 2))
+    X_target[:, 0] += 0.9
+    X_target[:80, 1] += 9
+    y = X[:, 0] ** 2 + rng.normal(size=600)
+    model = ImportanceWeightedCV(LinearRegression(), random_state=0)
+    assert model.fit(X, y, X_target=X_target).overlap_ == "thin"
+    both = compare_risks(LinearRegression(), model, X, y, X_target, random_state=0)
+    assert both.change.value == 0
 
 
 @pytest.mark.parametrize(

@@ -28,16 +28,6 @@ def test_scale_of_the_weights_does_not_matter(measure, scale):
     assert measure(weights * scale) == pytest.approx(measure(weights), rel=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("b", [0.9, 0.7, 0.5, 0.3])
-def test_tail_index_of_exponentials(b):
-    # Source Exp(1), target Exp(b): the ratio is a Pareto variable with shape 1 - b.
-    tail_indices = [
-        pareto_k(np.exp((1 - b) * np.random.default_rng(seed).exponential(size=20_000)))
-        for seed in range(20)
-    ]
-    assert abs(np.mean(tail_indices) - (1 - b)) < 0.1
-
-
 def test_tail_index_of_powers_bounded_and_even_weights():
     # At alpha = 1 the weights are r**lam, whose tail index is lam k, up to the fit and the ten
     # pseudo-observations at 1/2 among 671.

@@ -280,7 +280,7 @@ def test_bad_arguments_are_rejected():
     assert_rejected("one finite number for each row", loss=lambda y, p: 1.0)
     assert_rejected("7 rows in X_target", X_target=np.zeros((7, 1)))
     assert_rejected("missing values in 1 of 100 rows", y=np.r_[np.nan, np.zeros(99)])
-    assert_rejected("Input y contains infinity", y=np.r_[np.inf, np.zeros(99)])
+    assert_rejected("NaN or infinite values", y=np.r_[np.inf, np.zeros(99)])
     assert_rejected("The order is estimator", y=np.zeros((100, 2)))
     assert_rejected("beyond 1e[+]70", y=1e60 * np.arange(100.0))
     scorer = make_scorer(lambda y, p: 0.0)

@@ -1,6 +1,7 @@
 """Estimators that weight their rows: by a weighting you give, or by one chosen for you."""
 
 from weighbridge._estimators.base import (
+    JudgedRatio,
     WeightedEstimator,
     is_estimated,
     refuse_text,

@@ -84,7 +84,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
     _fitted_rows: FittedRows
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, nested ones with ``__``, even those of a default not yet created.
+        """Set parameters, nested ones with ``__``, even those of a default ratio or weighting.
 
         Parameters
         ----------
@@ -225,6 +225,14 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
             if tags.classifier_tags is not None:
                 tags.classifier_tags.multi_label = False
         return tags
+
+
+class JudgedRatio(FrozenEstimator):  # type: ignore[misc, unused-ignore]
+    """A fitted ratio, with the share of its target rows that lie outside the source."""
+
+    def __init__(self, estimator: Any, outside_share: float | None):
+        super().__init__(estimator)
+        self.outside_share = outside_share
 
 
 def is_estimated(ratio: Any) -> bool:

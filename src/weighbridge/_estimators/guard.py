@@ -13,7 +13,7 @@ from weighbridge._findings import users_line
 from weighbridge.domain import share_outside
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.model_selection import SearchResult
-from weighbridge.ratios import OverlapJudgement, effective_sample_size, judge_weights
+from weighbridge.ratios import OverlapJudgement, judge_weights
 from weighbridge.weighting import Geodesic, source_weights
 
 ANSWERS = ("guard", "argmin")
@@ -44,28 +44,39 @@ def judge_samples(
     n_parameters: int,
 ) -> tuple[OverlapJudgement, str]:
     """Return the overlap, and why no weighting should be tried, or an empty text."""
-    outside = None
+    outside = getattr(ratio, "outside_share", None)
     if X_target is not None:
         with suppress(TypeError, ValueError):  # A pipeline of the ratio may read any table.
             outside = share_outside(X, X_target, sample_weight)
-    weights, n_rows = source_weights(Geodesic(), log_ratio, sample_weight), float(log_ratio.size)
+    weights = source_weights(Geodesic(), log_ratio, sample_weight)
+    counts = np.ones(weights.size) if sample_weight is None else sample_weight
+    # The effective share of rows that count as often as their sample weight says.
+    share = (counts @ weights) ** 2 / (counts.sum() * (counts @ weights**2))
     if sample_weight is not None:
         used = sample_weight > 0
         sample_weight, weights = sample_weight[used], (sample_weight * weights)[used]
-        n_rows = effective_sample_size(sample_weight)
     overlap = judge_weights(
         weights, outside, n_parameters, sample_weight, beyond=share_beyond(ratio)
     )
     # The weights of label shift depend on the class alone, and every class has source rows.
     if not overlap.can_weight and not hasattr(ratio, "score_labels"):
         return overlap, f"Overlap is {overlap.word} ({overlap.reason}), so no weighting was tried."
-    share = effective_sample_size(weights) / n_rows
     if share > NEARLY_EVEN:
         return overlap, (
             f"The samples hardly differ (the full ratio has {100 * share:.0f} % of the rows as "
             "effective sample size), so no weighting was tried."
         )
     return overlap, ""
+
+
+def check_units(unit_weights: np.ndarray) -> None:
+    """Raise ValueError unless a gain over no weights has a standard error."""
+    if np.count_nonzero(unit_weights) < 2:
+        raise ValueError(
+            "Got a criterion with a single number for each candidate (a metric on one held-out "
+            "part as a whole), whose gain over no weights has no standard error. Use "
+            "CrossValidation(...) or a metric that is a mean over rows, or answer='argmin'."
+        )
 
 
 def choose(result: SearchResult, answer: str) -> tuple[Geodesic, str]:
@@ -79,6 +90,11 @@ def choose(result: SearchResult, answer: str) -> tuple[Geodesic, str]:
 
 def guarded_choice(result: SearchResult) -> tuple[int, str]:
     """Return the index of the best candidate if its gain is more than noise, else of no weights."""
+    if not (result.points[:, 0] == 0).any():
+        raise ValueError(
+            f"Got a search that did not try lam = 0 among {len(result.points)} candidates, but "
+            "answer='guard' compares with no weights. Add it, or use answer='argmin'."
+        )
     none, best = result.index_of((0.0, 1.0)), result.best_index
     if result.evaluations[none].failed:
         return none, "The held-out loss without weights failed, so nothing was compared with it."
@@ -87,12 +103,6 @@ def guarded_choice(result: SearchResult) -> tuple[int, str]:
     if best == none:
         return none, "The unweighted model has the smallest held-out loss of all candidates."
     gain = result.difference(none, best)
-    if np.isnan(gain.standard_error):
-        raise ValueError(
-            "Got a criterion with a single number for each candidate (a metric on one held-out "
-            "part as a whole), whose gain over no weights has no standard error. Use "
-            "CrossValidation(...) or a metric that is a mean over rows, or answer='argmin'."
-        )
     change = (
         f"The best of {len(result.evaluations)} candidates lowers the held-out loss of "
         f"{result.values[none]:.3g} by {gain.value:.3g} (standard error {gain.standard_error:.2g})"
@@ -102,11 +112,11 @@ def guarded_choice(result: SearchResult) -> tuple[int, str]:
     return none, f"{change}, less than half a standard error, so no weights are used."
 
 
-def warn_of_overlap(overlap: OverlapJudgement, *, weighted: bool) -> None:
+def warn_of_overlap(overlap: OverlapJudgement, *, is_searched: bool) -> None:
     """Warn that overlap is thin or broken, and what this meant for the choice."""
     if overlap.word == "enough":
         return
-    if weighted:
+    if is_searched:
         consequence = "The weighting was chosen by held-out losses, which rest on few rows there."
     else:
         consequence = (

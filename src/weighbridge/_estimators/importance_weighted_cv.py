@@ -16,6 +16,7 @@ from weighbridge._estimators.base import WeightedEstimator, refuse_text, tables_
 from weighbridge._estimators.fitted_rows import FittedRows
 from weighbridge._estimators.guard import (
     check_answer,
+    check_units,
     choose,
     judge_samples,
     warn_of_overlap,
@@ -235,7 +236,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self.ess_ = effective_sample_size(delivered)
         self._fitted_rows = FittedRows(X, sample_weight)
         self._copy_features()
-        warn_of_overlap(overlap, weighted=weighting.lam > 0)
+        warn_of_overlap(overlap, is_searched=result is not None)
         return self
 
     def _checked(self) -> tuple[Any, Bounds, int]:
@@ -267,6 +268,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 
     def _search(self, objective: Any, bounds: Bounds, *, by_label: bool) -> SearchResult:
         """Search, show progress, and warn of candidates that failed."""
+        if self.answer == "guard":
+            check_units(objective.unit_weights)
         progress = SearchProgress(self.verbose, self)
         try:
             if self.search is None:

@@ -39,9 +39,9 @@ def coded_classes(y: ArrayLike, n_source: int) -> tuple[np.ndarray, np.ndarray]:
     if labels.size < 2 or counts.min() < 2 or y.size < 4 * labels.size:
         rarest = labels.tolist()[int(np.argmin(counts))]
         raise ValueError(
-            f"Got y with {labels.size} classes in {y.size} rows, the rarest ({rarest!r}) in "
-            f"{counts.min()}; there should be two classes or more, each in 2 rows or more, and 4 "
-            "rows per class. Merge rare classes, or leave them out."
+            f"Got y with {labels.size} class{'es' * (labels.size > 1)} in {y.size} rows, the "
+            f"rarest ({rarest!r}) in {counts.min()}, but expected at least 2 classes, 2 rows in "
+            "each and 4 on average. Merge rare classes, or leave them out."
         )
     return labels, codes
 

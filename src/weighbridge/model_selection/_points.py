@@ -96,7 +96,7 @@ def canonical(point: tuple[float, float], bounds: Bounds) -> Point:
 
 
 def named_points(bounds: Bounds = DEFAULT_BOUNDS) -> list[Point]:
-    """Return the points that every search tries first: ERM, IWERM, RIWERM(0.8) and AIWERM(0.5).
+    """Return the points that a search tries first: ERM, IWERM, RIWERM(0.8) and AIWERM(0.5).
 
     Parameters
     ----------

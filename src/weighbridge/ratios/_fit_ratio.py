@@ -159,8 +159,8 @@ def source_log_ratio(
     if hasattr(ratio, "score_labels"):
         if y is None:
             raise ValueError(
-                f"Got a {type(ratio).__name__}, a ratio in the label, where no labels are at hand; "
-                "use a ratio in the features here."
+                f"Got a {type(ratio).__name__}, a ratio in the label, which needs y. Pass the "
+                "labels (y=...), or use a ratio in the features."
             )
         return np.asarray(ratio.score_labels(y))
     log_ratio = to_numpy(ratio.score_samples(X)).astype(float)

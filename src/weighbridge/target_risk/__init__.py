@@ -18,8 +18,8 @@ Deville and Sarndal (1992), whose weights are bounded and whose forecasts accoun
 1. *Held-out losses.* The whole procedure behind f, with its choice of a weighting, is fitted
    without each of K folds. l_i is the loss at row i of the model that was fitted without its fold.
 2. *Forecasts* h(x) of the loss. Ridge regressions on features phi(x), cross-fitted on the same
-   folds, model the label. A classifier has two forecasts: the loss expected under the modelled
-   class probabilities, m, and that under its own probabilities. For a regressor, the held-out
+   folds, model the label. A classifier with probabilities has two forecasts: the loss expected
+   under the modelled ones, m, and that under its own. For a regressor, the held-out
    losses themselves are smoothed over phi(x).
 3. *Weights* w = r / (r / 4 + 3 / 4), which is RIWERM(0.75) and at most 4, scaled to v_i = w_i / sum
    w. For label shift, these are the full class weights.
@@ -48,7 +48,7 @@ The variance of R^ is the sum of
     target   sum_j c_j^2, c_j the contribution of target row j
     labels   sum v_i e_i^2 / m, because the target labels are as noisy as those of the source
     folds    sum_k (M_k - mean M)^2 / (K - 1), the choices and models of the folds
-    unseen   (u R^ / 10)^2 + min(|R^ - D'|, R^ / 4)^2
+    unseen   (u Q / 10)^2 + min(|Q - D'|, Q / 4)^2, Q = mean_j q_j
 
 where u = 1 - mean_j min(w_j / r_j, 1) is the share of the target that the bounded weights leave
 out, and D' the difference estimate with weights v. For differences of two models, contributions are

@@ -13,7 +13,6 @@ from sklearn.isotonic import IsotonicRegression
 
 from weighbridge._estimators import share_beyond
 from weighbridge._findings import Estimate, Finding, Record, percent
-from weighbridge.domain import outside_support
 from weighbridge.ratios import (
     SOME_OUTSIDE,
     OverlapJudgement,
@@ -146,8 +145,8 @@ def mean_interval(
 
 def judge_overlap(problem: RiskProblem) -> OverlapJudgement:
     """Return the judgement of the overlap for a model with one parameter."""
-    support = problem.support or outside_support(problem.rows.X, problem.X_target)
-    return judge_weights(problem.shares, support.share, beyond=share_beyond(problem.ratio))
+    beyond = share_beyond(problem.ratio)
+    return judge_weights(problem.shares, problem.outside_share, beyond=beyond)
 
 
 def judge_interval(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
@@ -20,8 +21,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._estimators import is_estimated
-from weighbridge.domain import Support, covered_rows
+from weighbridge._estimators import JudgedRatio, is_estimated
+from weighbridge.domain import Support, covered_rows, outside_support
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import AUTO, COVARIATE, check_shift
 from weighbridge.model_selection import ROW_LOSSES, RowLoss, source_rows, table_rows
@@ -285,6 +286,11 @@ class RiskProblem:
         # A diagnosis of the same rows with the same seed can use these.
         is_same = self.rows.numbers is None and random_state == 0
         self.support, self.domain = (support, domain) if is_same else (None, None)
+        self.outside_share = None
+        with suppress(TypeError, ValueError):  # A pipeline of the ratio may read any table.
+            known = self.support or outside_support(self.rows.X, X_target)
+            self.outside_share = known.share
+        self.ratio = JudgedRatio(self.ratio, self.outside_share)
         # As the ratio gives it. The log ratio of `rows` is scaled to a mean ratio of 1.
         self.log_ratio = log_ratio if self.rows.numbers is None else log_ratio[self.rows.numbers]
         self._check_classes()

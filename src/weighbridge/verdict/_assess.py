@@ -159,7 +159,8 @@ def assess(
         Your own loss, in place of `scoring`.
     candidates : list of str, optional
         Which of none, full, power, relative and tuned to compare. Default: all five where they are
-        cheap (linear models; logistic ones up to 20,000 rows), else none, full and tuned.
+        cheap (linear models; logistic ones up to 20,000 rows), else none, full and tuned, as
+        under label shift.
     worthwhile : float, optional
         The smallest gain worth having, in units of the loss (0.005 is half a point of a share of
         errors). Default: 2 % of the expected loss without weights, one error in fifty.

@@ -70,6 +70,7 @@ class Compared:
         if problem.by_label and question.candidates is None:
             # Weights of classes are right or wrong as a whole.
             self.names = tuple(name for name in self.names if name not in ("power", "relative"))
+        self.n_points = len(few_points(by_label=problem.by_label))
         n_jobs, seed = question.n_jobs, problem.seed
         self.none, *self.weighted = make_candidates(self.estimator, self.names, n_jobs, seed)
         started = time.perf_counter()
@@ -80,7 +81,7 @@ class Compared:
     @property
     def n_weighted_fits(self) -> int:
         """About how many fits the candidates with weights need, each on all rows."""
-        tuned = 1 + len(few_points()) * DefaultCriterion.n_folds
+        tuned = 1 + self.n_points * DefaultCriterion.n_folds
         return sum(
             tuned if isinstance(candidate, ImportanceWeightedCV) else 1
             for candidate in self.weighted
