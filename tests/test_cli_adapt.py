@@ -321,7 +321,7 @@ def signalled():
             *(
                 "own",
                 "Inner",
-                "in the middle of the work: AllFailedError: All 3 candidates failed",
+                "in the middle of the work: AllFailedError: All 4 candidates failed",
             ),
             marks=pytest.mark.more,
         ),

@@ -52,7 +52,8 @@ def _weighted(inner):
 
 def _searched(inner):
     # With another seed, the folds would differ between two fits of one check.
-    return ImportanceWeightedCV(inner, GENTLE, search=GridSearch(3, 2), random_state=0)
+    search = GridSearch(3, 2)
+    return ImportanceWeightedCV(inner, GENTLE, search=search, answer="argmin", random_state=0)
 
 
 @parametrize_with_checks([_weighted(REGRESSOR), _weighted(CLASSIFIER)])

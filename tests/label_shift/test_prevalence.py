@@ -208,7 +208,7 @@ def test_tables_of_any_kind_give_the_same_prevalence():
 def test_bad_input_raises():
     X, y = draw(60, [0.5, 0.5], 70)
     for labels, message in (
-        (np.zeros(60), "Got y with 1 classes in 60 rows"),
+        (np.zeros(60), "Got y with 1 class in 60 rows"),
         (y[:50], "expected \\(60,\\), one for each row"),
         (["a", 1] * 30, "labels of several types"),
         (np.where(y == 1, "b", None), "missing|None"),

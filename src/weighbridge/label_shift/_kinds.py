@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -265,5 +266,5 @@ def _score_test(other: np.ndarray, implied: np.ndarray, codes: np.ndarray) -> fl
 
 def _in_errors(differences: np.ndarray) -> float:
     """Return the mean of differences in standard errors."""
-    error = float(differences.std()) / np.sqrt(differences.size)
+    error = float(differences.std()) / math.sqrt(differences.size)
     return float(differences.mean()) / error if error else 0.0
