@@ -67,7 +67,7 @@ for each, found in results.items():
     print(f"{each}: shift {verdict.shift}, overlap {verdict.overlap}, expect {verdict.expect}")
 
 # %%
-# From 2000 on the overlap is thin. What changed?
+# From 2000 on there is a moderate shift. What changed?
 latest = results[2002]
 for row in latest.to_dict()["shift"]["features"][:3]:
     print(f"{row['name']:10} differs by {row['before']:+.2f} standard deviations")
@@ -77,16 +77,17 @@ for finding in latest.findings:
 
 # %%
 # The cars did. In 2002 more than a quarter are newer than any car in training. The five answers for
-# 2002, in words: the shift is moderate; whether it matters cannot be told; the overlap is thin, so
-# the figures are rough; weights gain nothing; and the error to expect is about that of training.
+# 2002, in words: the shift is moderate; whether it matters cannot be told; the overlap is enough to
+# try weights, which gain nothing; and the error to expect is about that of training. The warnings
+# say that the ratio misses a part of the shift: no weights turn an old car into a newer one.
 print(latest)
 
 # %%
 # What to do with the answer
 # --------------------------
-# The model is still the unweighted one. The remedy for thin overlap is a few labels for the newer
-# cars; ``label_these`` has the rows to look up, and :doc:`03_withheld` shows what to do with them.
-print(f"{len(latest.label_these)} rows to label for 2002, for the error within ± 5 points")
+# The model is still the unweighted one. A few labels of the newer cars would show whether the
+# figure is right: ``weighbridge label`` draws the rows, and :doc:`03_withheld` shows what to do with
+# them.
 
 # %%
 # The truth
@@ -114,7 +115,7 @@ error = np.mean(weighted.model.predict(later[2002]) != later[2002]["severe"])
 print(f"2002, weighted: expected {weighted.risk.estimate}, actual {error:.3f}")
 
 # %%
-# The model did not get old by 2002, and the rough figures were about right. The narrowest interval
+# The model did not get old by 2002, and the figures were about right. The narrowest interval
 # missed, by a little: where no shift is found, the training error is expected, and 1999 was a bit
 # harder than that. Intervals of 95 % miss now and then, and an error measured on 1,000 rows has a
 # sampling error of its own, ± 3 points.

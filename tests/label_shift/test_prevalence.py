@@ -214,7 +214,7 @@ def test_bad_input_raises():
         (np.where(y == 1, "b", None), "missing|None"),
         (np.where(y == 1, 1.0, np.nan), "NaN|missing"),
         (np.arange(60) // 2, "30 classes in 60 rows.*4 on average"),
-        (np.append(y[:-1], 7), r"the rarest \(7\) in 1; .*Merge rare classes"),
+        (np.append(y[:-1], 7), r"the rarest \(7\) in 1, .*Merge rare classes"),
     ):
         with pytest.raises(ValueError, match=message):
             LabelRatio().fit(X, labels, X)
