@@ -86,8 +86,8 @@ print(latest)
 # What to do with the answer
 # --------------------------
 # The model is still the unweighted one. A few labels of the newer cars would show whether the
-# figure is right: ``weighbridge label`` draws the rows, and :doc:`03_withheld` shows what to do with
-# them.
+# figure is right: ``weighbridge label`` draws the rows, and :doc:`03_withheld` shows what to do
+# with them.
 
 # %%
 # The truth
