@@ -153,7 +153,11 @@ BAD_ARGUMENTS = [
     (make_clinic, {"n_target": 2.5}, "Got n_target=2.5, but expected a whole number >= 1"),
     (make_clinic, {"n_source": 0}, "Got n_source=0, but expected a whole number >= 1"),
     (make_clinic, {"shift": np.inf}, "Got shift=inf, but expected a finite number"),
-    (make_clinic, {"backend": "numpy"}, "Unsupported backend: 'numpy'"),
+    (
+        make_clinic,
+        {"backend": "numpy"},
+        "Got backend='numpy', but expected one of pandas, polars, pyarrow",
+    ),
     (split_by_projection, {"X": COLUMN[:4], "slope": 0}, "without rows"),
     (
         split_by_projection,

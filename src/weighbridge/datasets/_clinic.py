@@ -17,6 +17,7 @@ from weighbridge.tables import check_count, column_labels, one_number, read_colu
 _SITES = {"north": -0.8, "south": -0.24, "east": 0.4, "west": 0.88}
 _NO_BMI = {"north": 0.02, "south": 0.03, "east": 0.07, "west": 0.12}
 
+BACKENDS = ("pandas", "polars", "pyarrow")
 Visits = dict[str, np.ndarray]
 
 
@@ -68,8 +69,9 @@ def make_clinic(
     >>> bool(data.X_target["age"].mean() > data.X["age"].mean() + 5)
     True
     """
-    import narwhals as nw
-
+    library = getattr(backend, "__name__", getattr(backend, "value", backend))
+    if library not in BACKENDS:
+        raise ValueError(f"Got backend={backend!r}, but expected one of {', '.join(BACKENDS)}.")
     check_count("n_source", n_source, 1)
     check_count("n_target", n_target, 1)
     shift = one_number(shift, "shift")
@@ -78,9 +80,19 @@ def make_clinic(
     rng = check_random_state(random_state)
     X, y = _draw_visits(rng, n_source, -shift)
     X_target, y_target = _draw_visits(rng, n_target, shift)
-    X, X_target = (nw.from_dict(sample, backend=backend).to_native() for sample in (X, X_target))
+    X, X_target = _as_frame(X, library), _as_frame(X_target, library)
     ratio = KnownRatio(partial(_log_ratio, shift=shift))
     return Bunch(X=X, y=y, X_target=X_target, y_target=y_target, ratio=ratio)
+
+
+def _as_frame(visits: Visits, library: str) -> Any:
+    import narwhals as nw
+
+    try:
+        return nw.from_dict(visits, backend=library).to_native()
+    except ImportError:
+        what = f"make_clinic returns data frames of {library}, which is not installed"
+        raise ImportError(f"{what}. Run: pip install {library}") from None
 
 
 def _log_ratio(X: Any, shift: float) -> np.ndarray:
