@@ -85,7 +85,7 @@ def make_clinic(
     return Bunch(X=X, y=y, X_target=X_target, y_target=y_target, ratio=ratio)
 
 
-def _as_frame(visits: Visits, library: str) -> Any:
+def _as_frame(visits: Visits, library: Any) -> Any:
     import narwhals as nw
 
     try:
