@@ -230,11 +230,11 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         delivered = weights if sample_weight is None else sample_weight * weights
         if weighting.lam > 0:
             model = fit_with_weights(clone(estimator), X, y, delivered)
+        fitted_rows, ess = FittedRows(X, sample_weight), effective_sample_size(delivered)
         self.estimator_, self.ratio_, self.shift_ = model, ratio, kind
         self.best_weighting_, self.reason_, self.search_result_ = weighting, reason, result
         self.overlap_, self.log_ratio_, self.weights_ = overlap.word, log_ratio, weights
-        self.ess_ = effective_sample_size(delivered)
-        self._fitted_rows = FittedRows(X, sample_weight)
+        self.ess_, self._fitted_rows = ess, fitted_rows
         self._copy_features()
         warn_of_overlap(overlap, is_searched=result is not None)
         return self

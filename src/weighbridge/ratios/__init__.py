@@ -22,12 +22,10 @@ from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._overlap import (
-    NEARLY_ALL,
     OUTSIDE,
     SOME_OUTSIDE,
     OverlapJudgement,
     effective_sample_size,
-    has_few_effective_rows,
     judge_overlap,
     judge_weights,
     pareto_k,

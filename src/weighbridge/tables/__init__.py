@@ -3,7 +3,6 @@
 from weighbridge._arrays import array_namespace, device_of, is_foreign, to_numpy, unmasked
 from weighbridge.tables._checks import (
     FEWEST_ROWS,
-    as_floats,
     check_confidence,
     check_count,
     check_positive,
@@ -11,8 +10,6 @@ from weighbridge.tables._checks import (
     check_sample_weight,
     check_weights,
     one_number,
-    refuse_all_zero,
-    refuse_bad,
 )
 from weighbridge.tables._columns import (
     DAY,
@@ -23,7 +20,6 @@ from weighbridge.tables._columns import (
     gap_name,
     is_continuous,
     is_frame,
-    is_numeric_array,
     joined_tables,
     numbers_as_text,
     read_columns,
@@ -37,7 +33,6 @@ from weighbridge.tables._encoder import (
     TableEncoder,
     finite_sparse,
     numbers_meant,
-    refuse_infinite,
 )
 from weighbridge.tables._features import Feature, read_features, stacked_features
 from weighbridge.tables._quadratic import (
@@ -53,12 +48,9 @@ from weighbridge.tables._row_keys import (
     canonical_order,
     exact_keys,
     shuffled,
-    shuffled_samples,
-    text_as_number,
 )
 from weighbridge.tables._stack_samples import (
     check_in_memory,
-    check_rows,
     stack_samples,
     stacked_table,
     target_like_source,
